@@ -1,0 +1,56 @@
+"""nonoka: durable agent sessions. Kill any process at any instant, and the work goes on.
+
+Names load on first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nonoka.agents.agent import Agent
+    from nonoka.agents.context import ToolContext
+    from nonoka.agents.tool import tool
+    from nonoka.errors import NonokaError, ToolFailure
+    from nonoka.records.runtime import RuntimeLimits
+    from nonoka.records.tool import Effect
+    from nonoka.runner import Runner, RunResult
+
+__version__ = "2.0.0.dev0"
+
+_HOMES = {
+    "Agent": "nonoka.agents.agent",
+    "Effect": "nonoka.records.tool",
+    "NonokaError": "nonoka.errors",
+    "RunResult": "nonoka.runner",
+    "Runner": "nonoka.runner",
+    "RuntimeLimits": "nonoka.records.runtime",
+    "ToolContext": "nonoka.agents.context",
+    "ToolFailure": "nonoka.errors",
+    "tool": "nonoka.agents.tool",
+}
+
+__all__ = [
+    "Agent",
+    "Effect",
+    "NonokaError",
+    "RunResult",
+    "Runner",
+    "RuntimeLimits",
+    "ToolContext",
+    "ToolFailure",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'nonoka' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,121 @@
+"""A session's rows in memory, and the records that are read from them. Called by the other modules here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from nonoka.decisions.calls import read_calls
+from nonoka.decisions.step_merge import merge_steps
+from nonoka.records.commit import SessionView
+from nonoka.records.event import Event, NewEvent
+from nonoka.records.memory import MemoryEntry
+from nonoka.records.session import SessionIndex, SessionState
+from nonoka.records.signal import Signal
+from nonoka.records.step_update import StepUpdate, UpdateType
+from nonoka.records.task import Task, TaskStatus
+from nonoka.records.tool import CallState
+
+LIVE = frozenset({TaskStatus.READY, TaskStatus.RUNNING, TaskStatus.WAITING})
+
+
+@dataclass
+class SessionRows:
+    """All rows of one session. Records are immutable, so copies share them."""
+
+    index: SessionIndex
+    state: SessionState
+    version: int = 1
+    tasks: dict[str, Task] = field(default_factory=dict)
+    #: where each task came among all tasks of the store
+    task_order: dict[str, int] = field(default_factory=dict)
+    entries: dict[int, MemoryEntry] = field(default_factory=dict)
+    updates: dict[tuple[str, UpdateType], StepUpdate] = field(default_factory=dict)
+    signals: list[Signal] = field(default_factory=list)
+    drained: set[int] = field(default_factory=set)
+    events: list[Event] = field(default_factory=list)
+
+    def copy(self) -> SessionRows:
+        """The same rows, free to be changed."""
+        return replace(
+            self,
+            tasks=dict(self.tasks),
+            task_order=dict(self.task_order),
+            entries=dict(self.entries),
+            updates=dict(self.updates),
+            signals=list(self.signals),
+            drained=set(self.drained),
+            events=list(self.events),
+        )
+
+    @property
+    def live_tasks(self) -> list[Task]:
+        """The tasks that are ready, running or waiting."""
+        return [task for task in self.tasks.values() if task.status in LIVE]
+
+    @property
+    def undrained(self) -> tuple[Signal, ...]:
+        """The inbox in its order."""
+        return tuple(signal for signal in self.signals if signal.seq not in self.drained)
+
+    @property
+    def conversation(self) -> list[MemoryEntry]:
+        """The entries in their order."""
+        return [self.entries[position] for position in sorted(self.entries)]
+
+    @property
+    def highest_turn(self) -> int:
+        """The highest turn number that was ever given; 0 if none was."""
+        return max((task.turn for task in self.tasks.values() if task.kind == "turn"), default=0)
+
+    def tell(self, events: Iterable[NewEvent], now: int) -> None:
+        """Add to the timeline."""
+        for event in events:
+            self.events.append(
+                Event(
+                    session_id=self.index.session_id,
+                    seq=len(self.events) + 1,
+                    at=now,
+                    type=event.type,
+                    data=event.data,
+                )
+            )
+
+
+def open_calls(rows: SessionRows) -> tuple[CallState, ...]:
+    """The calls of the open turn, in the order asked; none where no turn is open."""
+    turn = rows.state.runtime_state.open_turn
+    if turn is None:
+        return ()
+    return read_calls(turn, rows.entries[turn.position], rows.entries.keys(), rows.updates.values())
+
+
+def view_for(rows: SessionRows, task: Task, now: int) -> SessionView:
+    """The session as these rows show it, for this task."""
+    turn = rows.state.runtime_state.open_turn
+    highest = max(rows.entries, default=-1)
+    last = rows.entries.get(highest)
+    return SessionView(
+        now=now,
+        task=task,
+        index=rows.index,
+        state=rows.state,
+        signals=rows.undrained,
+        calls=open_calls(rows),
+        next_position=max(highest + 1, turn.position + 1 + turn.calls if turn else 0),
+        last_role=last.role if last else None,
+        last_has_calls=bool(last and last.metadata.get("tool_calls")),
+    )
+
+
+def whole_state(rows: SessionRows) -> SessionState:
+    """The state with conversation and merged step updates."""
+    merged = merge_steps(rows.updates.values())
+    return rows.state.model_copy(
+        update={
+            "memory_entries": tuple(rows.conversation),
+            "step_statuses": merged.step_statuses,
+            "completed_steps": merged.completed_steps,
+            "failed_steps": merged.failed_steps,
+        }
+    )

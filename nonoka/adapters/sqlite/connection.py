@@ -1,0 +1,134 @@
+"""A connection whose transactions take one thread hop each and wait for the write lock fairly.
+
+The one module that relies on aiosqlite's internals (``_execute``, ``_conn``, ``_thread``);
+tests/unit/adapters/sqlite/test_connection.py pins what it relies on.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import aiosqlite
+
+from nonoka.errors import StoreBusy, StoreError
+
+T = TypeVar("T")
+
+#: How long a transaction waits for the write lock before it gives up.
+PATIENCE_S = 30.0
+#: Between two tries for the lock. SQLite's own busy_timeout starves: four tight writers waited up to 4 s.
+WAIT_S = (0.0005, 0.002)
+
+
+class Connection(aiosqlite.Connection):
+    """One SQLite connection with a thread of its own."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        super().__init__(lambda: _open(path, read_only), 64)
+        self._path = path
+        # Left open by accident it must not keep the process alive; what was committed stays committed.
+        self._thread.daemon = True
+
+    @classmethod
+    async def opened(cls, path: Path, *, read_only: bool = False) -> Connection:
+        """A connection to the file at this path, which exists. Close it with ``close``. Raises StoreError."""
+        connection = cls(path, read_only=read_only)
+        try:
+            await connection
+        except sqlite3.Error as error:
+            raise _store_error(error, path) from error
+        return connection
+
+    async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = False) -> T:
+        """Run ``work`` in one write transaction and commit it; what it raises rolls everything back.
+
+        ``durable`` flushes it, and all commits before it, to the disk. Once queued it is carried through
+        even if the caller is cancelled meanwhile. Raises StoreBusy, StoreError.
+        """
+
+        def transaction() -> T:
+            db = self._conn
+            if durable:
+                db.execute("PRAGMA synchronous = FULL")
+            try:
+                _patiently(lambda: db.execute("BEGIN IMMEDIATE"))
+                try:
+                    result = work(db)
+                    _patiently(lambda: db.execute("COMMIT"))
+                except BaseException:
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
+                    raise
+                return result
+            finally:
+                if durable:
+                    db.execute("PRAGMA synchronous = NORMAL")
+
+        return await self._run(transaction)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``work`` in one read transaction: it sees the store as of one moment."""
+
+        def transaction() -> T:
+            db = self._conn
+            db.execute("BEGIN")
+            try:
+                return _patiently(lambda: work(db))
+            finally:
+                db.execute("ROLLBACK")
+
+        return await self._run(transaction)
+
+    async def outside(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``work`` outside any transaction: for PRAGMAs."""
+        return await self._run(lambda: _patiently(lambda: work(self._conn)))
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        try:
+            result: T = await self._execute(work)  # type: ignore[no-untyped-call]  # aiosqlite leaves it untyped
+        except sqlite3.DatabaseError as error:
+            raise _store_error(error, self._path) from error
+        return result
+
+
+def _open(path: Path, read_only: bool) -> sqlite3.Connection:
+    # Autocommit: transactions are begun by hand, so that each is BEGIN IMMEDIATE where it writes.
+    db = sqlite3.connect(path, timeout=0, isolation_level=None, cached_statements=256)
+    db.row_factory = sqlite3.Row
+    try:
+        for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):
+            _patiently(partial(db.execute, f"PRAGMA {pragma}"))
+        if read_only:
+            db.execute("PRAGMA query_only = ON")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _patiently(step: Callable[[], T]) -> T:
+    # This runs in the connection's own thread, so waiting here stops nothing else.
+    give_up_at = time.monotonic() + PATIENCE_S  # noqa: TID251  a wait inside the adapter, no stored time
+    while True:
+        try:
+            return step()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            if time.monotonic() > give_up_at:  # noqa: TID251
+                raise StoreBusy(
+                    f"another process has held the store's lock for {PATIENCE_S:.0f} s; "
+                    "see which one works on it (a backup, an sqlite3 shell?), then try again"
+                ) from error
+            time.sleep(random.uniform(*WAIT_S))
+
+
+def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    return StoreError(f"the store {path} could not do it: {error} ({name})")

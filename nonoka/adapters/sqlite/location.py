@@ -1,0 +1,75 @@
+"""Where the store may lie, and what belongs around it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from nonoka.errors import StoreError
+
+#: File systems on which SQLite's locks or shared memory don't hold (design section 3).
+REFUSED = ("nfs", "cifs", "smb", "9p", "fuse", "afs", "ceph", "glusterfs")
+
+
+def prepare(path: Path) -> None:
+    """The directory and the file are there, private to their owner. Raises StoreError with a remedy."""
+    directory = path.parent
+    try:
+        if not directory.exists():
+            directory.mkdir(parents=True, mode=0o700)
+        if directory.name == ".nonoka":
+            _make_private(directory)
+            ignore = directory / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="utf-8")
+        refuse_unsafe_filesystem(path)
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise StoreError(
+            f"the store {path} can't be opened: {error.strerror or error}; "
+            "make it writable, or name another file with --db (or NONOKA_DB)"
+        ) from error
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise StoreError(
+            f"the store {path} can't be written by this user; become its owner, or name another file with --db"
+        )
+
+
+def refuse_unsafe_filesystem(path: Path) -> None:
+    """Raise StoreError where SQLite's locking can't be relied on."""
+    kind = filesystem_of(path)
+    if kind.startswith(REFUSED):
+        raise StoreError(
+            f"{path} is on a {kind} file system, where SQLite's locks don't hold; "
+            "name a file on a local disk with --db (or NONOKA_DB)"
+        )
+
+
+def filesystem_of(path: Path) -> str:
+    """The type of the file system that a path is on, "" where it can't be told."""
+    place = os.path.realpath(path)
+    best, kind = "", ""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
+            for line in mounts:
+                fields, _, rest = line.partition(" - ")
+                mount = _unescaped(fields.split(" ")[4])
+                inside = place == mount or place.startswith(mount.rstrip("/") + "/")
+                if inside and len(mount) >= len(best):
+                    best, kind = mount, rest.split(" ")[0]
+    except OSError:
+        return ""
+    return kind
+
+
+def _unescaped(text: str) -> str:
+    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, char)
+    return text
+
+
+def _make_private(directory: Path) -> None:
+    found = directory.stat()
+    if found.st_uid == os.getuid() and found.st_mode & 0o077:
+        directory.chmod(0o700)

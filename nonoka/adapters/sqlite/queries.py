@@ -1,0 +1,29 @@
+"""The named statements of this adapter's .sql files: one file a table, ``-- name: x`` above each."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+TABLES = (
+    "checkpoints",
+    "cli_sessions",
+    "events",
+    "memory_entries",
+    "meta",
+    "signals",
+    "step_updates",
+    "tasks",
+    "workers",
+)
+
+
+@cache
+def queries(table: str) -> dict[str, str]:
+    """The statements of one table by name."""
+    text = files(__package__).joinpath("sql", f"{table}.sql").read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for block in text.split("-- name: ")[1:]:
+        name, _, statement = block.partition("\n")
+        found[name.strip()] = statement.strip().rstrip(";")
+    return found

@@ -1,0 +1,75 @@
+"""The store's schema: numbered migrations, each in one transaction with the record of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import cache, partial
+from importlib.resources import files
+
+from nonoka.adapters.sqlite.connection import Connection
+from nonoka.errors import StoreTooNew
+
+
+@cache
+def migrations() -> tuple[tuple[int, str, str], ...]:
+    """(number, name, SQL) of each migration, in order."""
+    found = []
+    for file in files(__package__).joinpath("migrations").iterdir():
+        if file.name.endswith(".sql"):
+            number, _, name = file.name.removesuffix(".sql").partition("_")
+            found.append((int(number), name, file.read_text(encoding="utf-8")))
+    return tuple(sorted(found))
+
+
+def newest_version() -> int:
+    """The schema that this nonoka reads and writes."""
+    return migrations()[-1][0]
+
+
+async def migrate(db: Connection, path: str, now_ms: int) -> None:
+    """The store has this nonoka's schema. Raises StoreTooNew, naming the file, and changes nothing then."""
+    version = await db.outside(version_of)
+    refuse_newer(version, path)
+    if version == newest_version():
+        return
+    await db.outside(lambda c: c.execute("PRAGMA journal_mode = WAL").fetchone())
+    for number, name, text in migrations():
+        await db.write(partial(_apply, number=number, name=name, text=text, now_ms=now_ms), durable=True)
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """The schema that the file has now; 0 for a new one."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def refuse_newer(version: int, path: str) -> None:
+    """Raise StoreTooNew if the file's schema is beyond ours."""
+    if version > newest_version():
+        raise StoreTooNew(
+            f"{path} has schema {version}, written by a newer nonoka; this one knows up to "
+            f"{newest_version()}: upgrade it, or name another file with --db"
+        )
+
+
+def _apply(db: sqlite3.Connection, *, number: int, name: str, text: str, now_ms: int) -> None:
+    if version_of(db) >= number:
+        return
+    for statement in _statements(text):
+        db.execute(statement)
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS migrations"
+        " (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT"
+    )
+    db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, name, now_ms))
+    db.execute(f"PRAGMA user_version = {number}")
+
+
+def _statements(text: str) -> list[str]:
+    # executescript() would commit the transaction that a migration must share with its record.
+    found, current = [], ""
+    for line in text.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            found.append(current)
+            current = ""
+    return found

@@ -1,0 +1,53 @@
+"""Table ``signals``: a session's inbox."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+
+from nonoka.adapters.sqlite.queries import queries
+from nonoka.records.commit import NewSignal
+from nonoka.records.signal import Signal, SignalKind
+
+_Q = queries("signals")
+
+
+def insert(db: sqlite3.Connection, session_id: str, signal: NewSignal, now: int, *, drained: bool) -> int:
+    """The signal is in the inbox; returns its place there."""
+    row = db.execute(
+        _Q["insert"],
+        {
+            "session_id": session_id,
+            "kind": signal.kind.value,
+            "payload_json": json.dumps(signal.payload, ensure_ascii=False),
+            "now": now,
+            "drained_at": now if drained else None,
+        },
+    ).fetchone()
+    return int(row["seq"])
+
+
+def undrained(db: sqlite3.Connection, session_id: str) -> tuple[Signal, ...]:
+    """The signals that have had no effect yet, oldest first."""
+    return tuple(_signal(row) for row in db.execute(_Q["undrained"], {"session_id": session_id}))
+
+
+def drain(db: sqlite3.Connection, session_id: str, seqs: Iterable[int], now: int) -> None:
+    """These signals have had their effect."""
+    db.executemany(_Q["drain"], [{"session_id": session_id, "seq": seq, "now": now} for seq in seqs])
+
+
+def cancelled(db: sqlite3.Connection, worker_id: str) -> set[str]:
+    """The sessions with a cancel in their inbox whose task this worker runs."""
+    return {row["session_id"] for row in db.execute(_Q["cancelled"], {"worker_id": worker_id})}
+
+
+def _signal(row: sqlite3.Row) -> Signal:
+    return Signal(
+        session_id=row["session_id"],
+        seq=row["seq"],
+        kind=SignalKind(row["kind"]),
+        payload=json.loads(row["payload_json"]),
+        created_at=row["created_at"],
+    )

@@ -1,0 +1,5 @@
+-- name: put_if_absent
+INSERT OR IGNORE INTO meta (key, value) VALUES (:key, :value);
+
+-- name: get
+SELECT value FROM meta WHERE key = :key;

@@ -1,0 +1,98 @@
+-- name: insert
+INSERT INTO tasks (task_id, session_id, kind, key, status, not_before)
+VALUES (:task_id, :session_id, :kind, :key, 'ready', :not_before);
+
+-- name: get
+SELECT * FROM tasks WHERE task_id = :task_id;
+
+-- name: of_session
+SELECT * FROM tasks WHERE session_id = :session_id ORDER BY rowid;
+
+-- name: live_of_session
+SELECT * FROM tasks INDEXED BY tasks_live
+WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting');
+
+-- name: due
+SELECT t.task_id, t.session_id, t.deaths, s.agent
+FROM tasks AS t JOIN cli_sessions AS s ON s.session_id = t.session_id
+WHERE t.status = 'ready' AND t.not_before <= :now
+  AND (t.sent_at IS NULL OR t.sent_at + MIN(60000, 500 << MIN(MAX(t.sends - 1, 0), 10)) <= :now)
+  AND s.agent NOT IN (SELECT value FROM json_each(:agents_to_skip))
+ORDER BY t.not_before, t.rowid LIMIT :limit;
+
+-- name: mark_sent
+UPDATE tasks SET sent_at = :now, sends = sends + 1 WHERE task_id = :task_id;
+
+-- name: claimable_by_id
+SELECT t.task_id FROM tasks AS t JOIN cli_sessions AS s ON s.session_id = t.session_id
+WHERE t.task_id = :task_id AND t.status = 'ready' AND t.not_before <= :now
+  AND (:session_id IS NULL OR t.session_id = :session_id)
+  AND s.agent NOT IN (SELECT value FROM json_each(:agents_to_skip));
+
+-- name: claimable
+SELECT t.task_id FROM tasks AS t JOIN cli_sessions AS s ON s.session_id = t.session_id
+WHERE t.status = 'ready' AND t.not_before <= :now
+  AND s.agent NOT IN (SELECT value FROM json_each(:agents_to_skip))
+ORDER BY t.not_before, t.rowid LIMIT 1;
+
+-- name: claimable_of_session
+SELECT t.task_id
+FROM tasks AS t INDEXED BY tasks_live JOIN cli_sessions AS s ON s.session_id = t.session_id
+WHERE t.session_id = :session_id AND t.status IN ('ready', 'running', 'waiting')
+  AND t.status = 'ready' AND t.not_before <= :now
+  AND s.agent NOT IN (SELECT value FROM json_each(:agents_to_skip))
+ORDER BY t.not_before, t.rowid LIMIT 1;
+
+-- name: claim
+UPDATE tasks SET
+    status = 'running', fence = fence + 1, attempt = attempt + 1, lease_owner = :worker_id,
+    lease_expires_at = :lease_expires_at, sent_at = NULL, sends = 0
+WHERE task_id = :task_id AND status = 'ready';
+
+-- name: held
+SELECT * FROM tasks
+WHERE task_id = :task_id AND status = 'running' AND fence = :fence AND lease_owner = :worker_id;
+
+-- name: keep
+UPDATE tasks SET lease_expires_at = :lease_expires_at, retries = :retries, deaths = :deaths
+WHERE task_id = :task_id;
+
+-- name: finish
+UPDATE tasks SET
+    status = :status, retries = :retries, deaths = :deaths, lease_owner = NULL, lease_expires_at = NULL,
+    sent_at = NULL, sends = 0
+WHERE task_id = :task_id;
+
+-- name: release
+UPDATE tasks SET
+    status = 'ready', not_before = :not_before, retries = :retries, deaths = :deaths, fence = fence + 1,
+    lease_owner = NULL, lease_expires_at = NULL, sent_at = NULL, sends = 0
+WHERE task_id = :task_id;
+
+-- name: close_others
+UPDATE tasks SET
+    status = 'done', fence = fence + 1, waits_for = NULL, lease_owner = NULL, lease_expires_at = NULL,
+    sent_at = NULL, sends = 0
+WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting') AND task_id <> :task_id;
+
+-- name: make_due
+UPDATE tasks SET not_before = :now, sent_at = NULL, sends = 0
+WHERE session_id = :session_id AND status = 'ready' AND not_before > :now;
+
+-- name: highest_turn
+SELECT COALESCE(MAX(CAST(substr(key, 6) AS INTEGER)), 0) AS number FROM tasks
+WHERE session_id = :session_id AND kind = 'turn';
+
+-- name: renew
+UPDATE tasks SET lease_expires_at = :lease_expires_at WHERE status = 'running' AND lease_owner = :worker_id
+RETURNING task_id, fence;
+
+-- name: running
+SELECT * FROM tasks WHERE status = 'running' ORDER BY lease_owner;
+
+-- name: take_over
+UPDATE tasks SET fence = fence + 1, lease_owner = :worker_id, lease_expires_at = :lease_expires_at
+WHERE task_id = :task_id AND status = 'running' AND fence = :fence;
+
+-- name: owned_count
+SELECT COUNT(*) AS number FROM tasks WHERE status = 'running' AND lease_owner = :worker_id;

@@ -1,0 +1,146 @@
+"""Table ``tasks``: what workers run. Each change of a claim raises the fence."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from nonoka.adapters.sqlite.queries import queries
+from nonoka.records.commit import Claim, DueTask, TaskOutcome
+from nonoka.records.task import Task, task_id_of, turn_key
+
+_Q = queries("tasks")
+
+
+def insert_turn(db: sqlite3.Connection, session_id: str, key: str, not_before: int) -> str:
+    """A turn's task is ready; returns its id. A key that the session has already is an error."""
+    task_id = task_id_of(session_id, key)
+    db.execute(
+        _Q["insert"],
+        {"task_id": task_id, "session_id": session_id, "kind": "turn", "key": key, "not_before": not_before},
+    )
+    return task_id
+
+
+def insert_next_turn(db: sqlite3.Connection, session_id: str, now: int) -> str:
+    """A turn with the next free number is ready; returns its task's id."""
+    highest = db.execute(_Q["highest_turn"], {"session_id": session_id}).fetchone()["number"]
+    return insert_turn(db, session_id, turn_key(highest + 1), now)
+
+
+def get(db: sqlite3.Connection, task_id: str) -> Task:
+    """The task with this id, which is known to exist."""
+    return _task(db.execute(_Q["get"], {"task_id": task_id}).fetchone())
+
+
+def of_session(db: sqlite3.Connection, session_id: str) -> tuple[Task, ...]:
+    """All tasks of a session, oldest first."""
+    return tuple(_task(row) for row in db.execute(_Q["of_session"], {"session_id": session_id}))
+
+
+def live_of_session(db: sqlite3.Connection, session_id: str) -> tuple[Task, ...]:
+    """The session's tasks that are ready, running or waiting."""
+    return tuple(_task(row) for row in db.execute(_Q["live_of_session"], {"session_id": session_id}))
+
+
+def due(db: sqlite3.Connection, now: int, limit: int, agents_to_skip: Sequence[str]) -> list[DueTask]:
+    """The tasks that are due and not just sent, longest due first."""
+    values = {"now": now, "limit": limit, "agents_to_skip": json.dumps(list(agents_to_skip))}
+    return [DueTask(**dict(row)) for row in db.execute(_Q["due"], values)]
+
+
+def mark_due(db: sqlite3.Connection, now: int, limit: int, agents_to_skip: Sequence[str]) -> list[DueTask]:
+    """The tasks that are due and not just sent are marked as sent now."""
+    found = due(db, now, limit, agents_to_skip)
+    db.executemany(_Q["mark_sent"], [{"task_id": task.task_id, "now": now} for task in found])
+    return found
+
+
+def claimable(
+    db: sqlite3.Connection,
+    now: int,
+    *,
+    task_id: str | None,
+    session_id: str | None,
+    agents_to_skip: Sequence[str],
+) -> str | None:
+    """The id of the task to claim: the named one if it is due, else the longest due one."""
+    values = {
+        "now": now,
+        "task_id": task_id,
+        "session_id": session_id,
+        "agents_to_skip": json.dumps(list(agents_to_skip)),
+    }
+    row = None
+    if task_id is not None:
+        row = db.execute(_Q["claimable_by_id"], values).fetchone()
+    if row is None:
+        statement = "claimable" if session_id is None else "claimable_of_session"
+        row = db.execute(_Q[statement], values).fetchone()
+    return None if row is None else str(row["task_id"])
+
+
+def claim(db: sqlite3.Connection, task_id: str, worker_id: str, lease_expires_at: int) -> None:
+    """The ready task runs under this worker's new claim."""
+    db.execute(_Q["claim"], {"task_id": task_id, "worker_id": worker_id, "lease_expires_at": lease_expires_at})
+
+
+def held(db: sqlite3.Connection, claim: Claim) -> Task | None:
+    """The task, if it runs under exactly this claim."""
+    row = db.execute(
+        _Q["held"], {"task_id": claim.task_id, "fence": claim.fence, "worker_id": claim.worker_id}
+    ).fetchone()
+    return None if row is None else _task(row)
+
+
+def settle_outcome(db: sqlite3.Connection, task_id: str, outcome: TaskOutcome, lease_expires_at: int) -> None:
+    """The claimed task stands as the commit says."""
+    values: dict[str, object] = {"task_id": task_id, "retries": outcome.retries, "deaths": outcome.deaths}
+    if outcome.kind == "keep":
+        db.execute(_Q["keep"], values | {"lease_expires_at": lease_expires_at})
+    elif outcome.kind == "ready":
+        db.execute(_Q["release"], values | {"not_before": outcome.not_before})
+    else:
+        db.execute(_Q["finish"], values | {"status": outcome.kind})
+
+
+def close_others(db: sqlite3.Connection, session_id: str, task_id: str) -> None:
+    """No other task of the session may commit any more."""
+    db.execute(_Q["close_others"], {"session_id": session_id, "task_id": task_id})
+
+
+def make_due(db: sqlite3.Connection, session_id: str, now: int) -> None:
+    """What waited for its time in this session is due now."""
+    db.execute(_Q["make_due"], {"session_id": session_id, "now": now})
+
+
+def renew(db: sqlite3.Connection, worker_id: str, lease_expires_at: int) -> dict[str, int]:
+    """All leases of a worker run anew; returns the fences it holds by task."""
+    rows = db.execute(_Q["renew"], {"worker_id": worker_id, "lease_expires_at": lease_expires_at})
+    return {row["task_id"]: row["fence"] for row in rows}
+
+
+def running(db: sqlite3.Connection) -> list[Task]:
+    """Every task that is claimed."""
+    return [_task(row) for row in db.execute(_Q["running"])]
+
+
+def take_over(db: sqlite3.Connection, task: Task, worker_id: str, lease_expires_at: int) -> bool:
+    """The claim is this worker's under a raised fence; False if it changed meanwhile."""
+    values = {
+        "task_id": task.task_id,
+        "fence": task.fence,
+        "worker_id": worker_id,
+        "lease_expires_at": lease_expires_at,
+    }
+    return db.execute(_Q["take_over"], values).rowcount == 1
+
+
+def owned_count(db: sqlite3.Connection, worker_id: str) -> int:
+    """How many tasks this worker runs."""
+    return int(db.execute(_Q["owned_count"], {"worker_id": worker_id}).fetchone()["number"])
+
+
+def _task(row: sqlite3.Row) -> Task:
+    return Task.model_validate(dict(row))

@@ -1,0 +1,94 @@
+"""What several store methods share: reading a session's view, and writing a decision's changes."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from nonoka.adapters.sqlite import (
+    checkpoints,
+    cli_sessions,
+    events,
+    memory_entries,
+    signals,
+    step_updates,
+    tasks,
+)
+from nonoka.decisions.calls import read_calls
+from nonoka.errors import ClaimLost
+from nonoka.ports.store import Decide
+from nonoka.records.commit import Changes, Claim, Committed, SessionView
+from nonoka.records.runtime import OpenTurn
+from nonoka.records.task import Task
+from nonoka.records.tool import CallState
+
+
+def view_of(db: sqlite3.Connection, task: Task, now: int) -> SessionView:
+    """The session as this transaction finds it, for a task of it."""
+    session_id = task.session_id
+    state = checkpoints.get(db, session_id)
+    open_turn = state.runtime_state.open_turn
+    newest = memory_entries.newest(db, session_id)
+    next_position = 0 if newest is None else newest[0] + 1
+    if open_turn is not None:
+        next_position = max(next_position, open_turn.position + 1 + open_turn.calls)
+    return SessionView(
+        now=now,
+        task=task,
+        index=cli_sessions.get(db, session_id),
+        state=state,
+        signals=signals.undrained(db, session_id),
+        calls=calls_of(db, session_id, open_turn),
+        next_position=next_position,
+        last_role=None if newest is None else newest[1],
+        last_has_calls=newest is not None and newest[2],
+    )
+
+
+def calls_of(db: sqlite3.Connection, session_id: str, open_turn: OpenTurn | None) -> tuple[CallState, ...]:
+    """The calls of the open turn; none if no turn is open."""
+    if open_turn is None:
+        return ()
+    first, last = open_turn.position, open_turn.position + open_turn.calls
+    return read_calls(
+        open_turn,
+        memory_entries.at_position(db, session_id, first),
+        memory_entries.positions_between(db, session_id, first, last),
+        step_updates.statuses_of_turn(db, session_id, open_turn.turn),
+    )
+
+
+def take(
+    db: sqlite3.Connection, task_id: str, worker_id: str, decide: Decide, *, now: int, lease_expires_at: int
+) -> Committed:
+    """Claim a task that is ready, with its first changes."""
+    tasks.claim(db, task_id, worker_id, lease_expires_at)
+    task = tasks.get(db, task_id)
+    claim = Claim(task_id=task_id, session_id=task.session_id, worker_id=worker_id, fence=task.fence)
+    changes = decide(view_of(db, task, now))
+    write(db, claim, changes, now=now, lease_expires_at=lease_expires_at)
+    return Committed(claim=claim, view=view_of(db, tasks.get(db, task_id), now), changes=changes)
+
+
+def held_task(db: sqlite3.Connection, claim: Claim) -> Task:
+    """The task that runs under this claim. Raises ClaimLost."""
+    task = tasks.held(db, claim)
+    if task is None:
+        raise ClaimLost(claim.task_id, claim.fence)
+    return task
+
+
+def write(db: sqlite3.Connection, claim: Claim, changes: Changes, *, now: int, lease_expires_at: int) -> None:
+    """All that a decision asked for is in this transaction."""
+    session_id = claim.session_id
+    if changes.state is not None:
+        checkpoints.update(db, changes.state)
+        cli_sessions.touch(db, session_id, now)
+    memory_entries.append(db, session_id, changes.entries)
+    step_updates.put(db, session_id, changes.updates)
+    signals.drain(db, session_id, changes.drained, now)
+    events.append(db, session_id, changes.events, now)
+    if changes.ends_session:
+        tasks.close_others(db, session_id, claim.task_id)
+    tasks.settle_outcome(db, claim.task_id, changes.task, lease_expires_at)
+    if changes.next_key is not None:
+        tasks.insert_turn(db, session_id, changes.next_key, now)

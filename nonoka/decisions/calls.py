@@ -1,0 +1,78 @@
+"""The calls of an open turn, read back from what was committed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from pydantic import TypeAdapter
+
+from nonoka.records.base import JsonObject
+from nonoka.records.memory import MemoryEntry
+from nonoka.records.runtime import OpenTurn
+from nonoka.records.step_update import StepUpdate
+from nonoka.records.tool import CallState, Effect, ProcessGroup
+
+_processes = TypeAdapter(tuple[ProcessGroup, ...])
+
+
+def call_id(turn: int, place: int) -> str:
+    """The id of a call on the wire: ours, since models repeat theirs or leave them empty."""
+    return f"call_{turn}_{place}"
+
+
+def idempotency_key(session_id: str, turn: int, place: int) -> str:
+    """Names a call's effect across all its attempts."""
+    return f"{session_id}:{turn}:{place}"
+
+
+def read_calls(
+    open_turn: OpenTurn, asked: MemoryEntry, answered: Collection[int], updates: Iterable[StepUpdate]
+) -> tuple[CallState, ...]:
+    """The state of each call of the open turn, in the order asked.
+
+    ``asked`` is the assistant entry, ``answered`` the positions that hold a result, ``updates`` the
+    turn's status rows.
+    """
+    status_of = {update.step_id: update.payload for update in updates if update.update_type == "status"}
+    found = []
+    for place, call in enumerate(asked.tool_calls):
+        state = CallState(
+            turn=open_turn.turn,
+            place=place,
+            call_id=call.id,
+            name=call.name,
+            args=call.args,
+            position=open_turn.position + 1 + place,
+        )
+        payload = status_of.get(state.step_id)
+        if payload is not None:
+            state = state.model_copy(update=_recorded(payload))
+        if state.position in answered:
+            state = state.model_copy(update={"status": "done"})
+        found.append(state)
+    return tuple(found)
+
+
+def status_payload(call: CallState, session_id: str) -> JsonObject:
+    """What a call's status row holds; ``read_calls`` reads it back."""
+    return {
+        "state": {"begun": "running", "not_begun": "pending", "done": "completed"}[call.status],
+        "attempt": call.attempt,
+        "fence": call.fence,
+        "key": idempotency_key(session_id, call.turn, call.place),
+        "tool": call.name,
+        "effect": call.effect.value,
+        "on_uncertain": call.on_uncertain,
+        "processes": [group.model_dump(mode="json") for group in call.processes],
+    }
+
+
+def _recorded(payload: JsonObject) -> dict[str, object]:
+    return {
+        "status": "begun" if payload["state"] == "running" else "not_begun",
+        "attempt": payload["attempt"],
+        "fence": payload["fence"],
+        "effect": Effect(str(payload["effect"])),
+        "on_uncertain": payload["on_uncertain"],
+        "processes": _processes.validate_python(payload["processes"]),
+    }

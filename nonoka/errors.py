@@ -1,0 +1,104 @@
+"""Every error that nonoka raises on purpose; a class exists only where somebody tells it apart.
+
+NonokaError
+├── UsageError              what was asked can't be done as asked; the message says what to do (exit status 2)
+│   ├── UnknownSession      no session has this id or prefix
+│   ├── AmbiguousSession    several sessions have this prefix
+│   └── AgentUnloadable     the agent can't be imported here
+├── StoreError              the store can't be used (exit status 1)
+│   ├── StoreBusy           another process held the write lock for too long
+│   └── StoreTooNew         written by a newer nonoka
+├── WorkerUnfit             this process must end: something in it can't be stopped otherwise
+├── ClaimLost               a commit was refused: its claim is no longer the task's
+├── ModelFailure            a model request that brought no answer; says whether waiting may help
+└── ToolFailure             a tool says why it could not do it; the model is told
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+
+class NonokaError(Exception):
+    """The root of the tree."""
+
+
+class UsageError(NonokaError):
+    """What was asked can't be done as asked."""
+
+
+class UnknownSession(UsageError):
+    """No session has this id or prefix."""
+
+    def __init__(self, wanted: str) -> None:
+        super().__init__(f"no session {wanted!r} in this store; see: nonoka sessions list")
+
+
+class AmbiguousSession(UsageError):
+    """Several sessions have this prefix."""
+
+    def __init__(self, wanted: str, found: list[str]) -> None:
+        some = ", ".join(found[:4]) + (", …" if len(found) > 4 else "")
+        super().__init__(f"several sessions begin with {wanted!r}: {some}; give more of the id")
+
+
+class AgentUnloadable(UsageError):
+    """The agent can't be imported in this process."""
+
+
+class StoreError(NonokaError):
+    """The store can't be used."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the write lock for too long; nothing was written."""
+
+
+class StoreTooNew(StoreError):
+    """The store, or a session in it, was written by a newer nonoka."""
+
+
+class WorkerUnfit(NonokaError):
+    """Something runs on in this process that only its end can stop; what it holds is released by others."""
+
+
+class ClaimLost(NonokaError):
+    """A commit was refused: the task is no longer running under this claim's fence. Nothing was written."""
+
+    def __init__(self, task_id: str, fence: int) -> None:
+        super().__init__(f"task {task_id!r} no longer runs under fence {fence}; the commit was refused")
+
+
+ModelFailureKind = Literal[
+    "network",
+    "timeout",
+    "rate_limited",
+    "server_error",
+    "cut_off",
+    "empty_answer",
+    "unauthorized",
+    "unknown_model",
+    "bad_request",
+    "script_ended",
+    "not_set_up",
+]
+
+
+class ModelFailure(NonokaError):
+    """A model request that brought no answer.
+
+    ``transient`` tells whether the same request may succeed later; ``retry_after_ms`` is how long the
+    server asked to wait, if it did. The message goes to the user as it is and holds no secret.
+    """
+
+    def __init__(
+        self, kind: ModelFailureKind, message: str, *, transient: bool, retry_after_ms: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.transient = transient
+        self.retry_after_ms = retry_after_ms
+
+
+class ToolFailure(NonokaError):
+    """A tool says why it could not do what it was asked; the text is the call's result."""

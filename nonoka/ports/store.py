@@ -1,0 +1,153 @@
+"""The store: everything is in it. One method is one transaction.
+
+The protocols are by reader: tasks for workers, sessions for those who make and signal them, the read side
+for those who look. ``Store`` is all of them, which is what an adapter provides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from nonoka.records.commit import (
+    Changes,
+    Claim,
+    Committed,
+    DueTask,
+    LostClaim,
+    NewSession,
+    NewSignal,
+    SessionDetail,
+    SessionLine,
+    SessionView,
+    Standing,
+)
+from nonoka.records.event import Event
+from nonoka.records.memory import MemoryEntry
+from nonoka.records.session import SessionIndex, SessionState
+from nonoka.records.task import Worker
+
+#: A pure choice, made inside the transaction from what that transaction reads.
+Decide = Callable[[SessionView], Changes]
+
+#: How long a claim holds unless it is renewed (design: 30 s).
+LEASE_MS = 30_000
+
+
+class TaskStore(Protocol):
+    """What a worker needs."""
+
+    async def mark_due(self, limit: int, *, agents_to_skip: Sequence[str] = ()) -> list[DueTask]:
+        """Mark at most ``limit`` due tasks as sent, longest due first, and return them.
+
+        A task that was sent and is still unclaimed is due again at doubling intervals.
+        """
+
+    async def claim(
+        self,
+        worker_id: str,
+        decide: Decide,
+        *,
+        task_id: str | None = None,
+        session_id: str | None = None,
+        agents_to_skip: Sequence[str] = (),
+    ) -> Committed | None:
+        """Take a ready and due task: running, fence + 1, attempt + 1; and commit ``decide``'s first changes.
+
+        By ``task_id`` that one; if it is taken, or without an id, the next due one; with ``session_id``
+        only that session's. None if there is none.
+        """
+
+    async def commit(
+        self,
+        claim: Claim,
+        decide: Decide,
+        *,
+        durable: bool = False,
+        then_claim: Decide | None = None,
+    ) -> Committed:
+        """Apply a decision to the session as this transaction reads it, if the task runs under this fence.
+
+        Renews the lease. ``durable`` makes it and all before it survive a power cut. ``then_claim``: the
+        task that becomes ready in this commit is claimed by the same worker in it, with these changes.
+        Raises ClaimLost. Once begun it is carried through even if the caller is cancelled.
+        """
+
+    async def renew(self, worker_id: str) -> dict[str, int]:
+        """Renew all leases of a worker, note that it was seen; returns ``{task_id: fence}`` still held."""
+
+    async def cancelled_sessions(self, worker_id: str) -> set[str]:
+        """The sessions that this worker runs tasks of and whose inbox holds a cancel."""
+
+    async def running_claims(self) -> list[LostClaim]:
+        """Every running task with its owner, for the sweeper to judge."""
+
+    async def take_over(self, claim: LostClaim, worker_id: str) -> tuple[Claim, SessionView] | None:
+        """Raise the fence of a lost claim and become its owner, to settle it; None if another was first."""
+
+    async def register_worker(self, worker: Worker) -> None:
+        """Add a worker's row."""
+
+    async def remove_worker(self, worker_id: str) -> None:
+        """Remove a worker's row; it must own no running task."""
+
+    async def workers(self) -> list[Worker]:
+        """Every worker's row."""
+
+    async def repair_taskless(self) -> list[str]:
+        """Give each session that is created or running and has no task one; returns the session ids."""
+
+
+class SessionStore(Protocol):
+    """What those need who make sessions or signal them."""
+
+    async def create_session(
+        self, new: NewSession, *, claim_by: str | None = None, decide: Decide | None = None
+    ) -> Committed | None:
+        """Store a session, its prompt, its first task and its events, durably.
+
+        With ``claim_by`` (and ``decide``) the first task is claimed in the same transaction.
+        """
+
+    async def add_signal(self, session_id: str, signal: NewSignal) -> int:
+        """Write to a session's inbox and make sure of a task that will read it; returns the signal's seq.
+
+        A session without a live task gets one (a paused one only by a retry, a resume or a cancel); one
+        that waits for its time becomes due. A pause or cancel of a session that has ended is ignored when
+        drained.
+        """
+
+
+class ReadStore(Protocol):
+    """What those need who look; none of it writes."""
+
+    async def find_session(self, prefix: str) -> SessionIndex:
+        """The one session whose id begins so. Raises UnknownSession, AmbiguousSession."""
+
+    async def load_session(self, session_id: str) -> SessionState:
+        """The whole state: snapshot, conversation, and step updates merged in their order."""
+
+    async def conversation(self, session_id: str, *, from_position: int = 0) -> list[MemoryEntry]:
+        """The entries from a position on."""
+
+    async def list_sessions(self, *, limit: int) -> list[SessionLine]:
+        """Newest first."""
+
+    async def detail(self, session_id: str) -> SessionDetail:
+        """Everything about one session."""
+
+    async def events_after(self, session_id: str, seq: int, *, limit: int = 1000) -> list[Event]:
+        """The timeline after a place in it."""
+
+    async def change_mark(self) -> int:
+        """A number that differs once anything was committed since it was last asked for."""
+
+    async def standing(self, session_id: str) -> Standing:
+        """The session's status and its live tasks, as of one moment. Raises UnknownSession."""
+
+
+class Store(TaskStore, SessionStore, ReadStore, Protocol):
+    """All of it, and its end."""
+
+    async def close(self) -> None:
+        """Let go of the store. Every connection is closed when this returns."""

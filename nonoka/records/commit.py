@@ -1,0 +1,145 @@
+"""What a transaction hands to a decision, and what the decision hands back."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from nonoka.records.base import Record
+from nonoka.records.event import Event, NewEvent
+from nonoka.records.memory import MemoryEntry, MemoryRole
+from nonoka.records.session import SessionIndex, SessionState, SessionStatus
+from nonoka.records.signal import Signal, SignalKind
+from nonoka.records.step_update import StepUpdate
+from nonoka.records.task import Task, Worker
+from nonoka.records.tool import CallState
+
+
+class SessionView(Record):
+    """A session as one transaction finds it, for the task that runs under its own fence.
+
+    ``state`` is without conversation and step maps. ``signals`` are the undrained ones in order.
+    ``calls`` are those of the open turn. ``last_role`` is that of the newest entry, and
+    ``last_has_calls`` whether it asks for calls.
+    """
+
+    now: int
+    task: Task
+    index: SessionIndex
+    state: SessionState
+    signals: tuple[Signal, ...] = ()
+    calls: tuple[CallState, ...] = ()
+    next_position: int = 0
+    last_role: MemoryRole | None = None
+    last_has_calls: bool = False
+
+
+class TaskOutcome(Record):
+    """What becomes of the claimed task in a commit.
+
+    ``keep``: it runs on, its lease renewed. ``done`` and ``dead`` end it. ``ready`` releases it, due at
+    ``not_before``. The counters are the new values; each release raises the fence.
+    """
+
+    kind: Literal["keep", "done", "dead", "ready"] = "keep"
+    not_before: int = 0
+    retries: int = 0
+    deaths: int = 0
+
+
+class Changes(Record):
+    """All that one commit writes, atomically. ``next_key`` names the task that becomes ready with it."""
+
+    state: SessionState | None = None
+    entries: tuple[MemoryEntry, ...] = ()
+    updates: tuple[StepUpdate, ...] = ()
+    events: tuple[NewEvent, ...] = ()
+    drained: tuple[int, ...] = ()
+    task: TaskOutcome = TaskOutcome()
+    next_key: str | None = None
+    ends_session: bool = False
+
+
+class Claim(Record):
+    """A task taken: only commits under this fence are accepted."""
+
+    task_id: str
+    session_id: str
+    worker_id: str
+    fence: int
+
+
+class Committed(Record):
+    """A commit that was accepted: what it wrote, and the session as it is after it.
+
+    ``next_claim`` is the claim on the next task, where it was asked for and there is one; ``view`` is then
+    that task's.
+    """
+
+    claim: Claim
+    view: SessionView
+    changes: Changes
+    next_claim: Claim | None = None
+
+
+class NewSession(Record):
+    """What ``create_session`` stores in one transaction, with the first task."""
+
+    index: SessionIndex
+    state: SessionState
+    prompt: str
+    events: tuple[NewEvent, ...]
+
+
+class NewSignal(Record):
+    """A signal before the store has given it its place."""
+
+    kind: SignalKind
+    payload: dict[str, str] = {}
+
+
+class DueTask(Record):
+    """A task that was marked as sent, and what a worker must have to run it."""
+
+    task_id: str
+    session_id: str
+    agent: str
+    deaths: int
+
+
+class LostClaim(Record):
+    """A running task and its owner's row (None: it has none), for the sweeper to judge."""
+
+    task: Task
+    owner: Worker | None
+    owner_leases_run_out: bool
+
+
+class SessionLine(Record):
+    """A line of a list."""
+
+    index: SessionIndex
+    status: str
+
+
+class Standing(Record):
+    """Where a session stands: its status, and its tasks that are ready, running or waiting."""
+
+    status: SessionStatus
+    live_tasks: tuple[Task, ...] = ()
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing will happen to it by itself."""
+        return not self.live_tasks
+
+
+class SessionDetail(Record):
+    """Everything about one session, read in one transaction."""
+
+    index: SessionIndex
+    state: SessionState
+    tasks: tuple[Task, ...]
+    calls: tuple[CallState, ...]
+    updates: tuple[StepUpdate, ...]
+    events: tuple[Event, ...]
+    signals: tuple[Signal, ...]

@@ -1,0 +1,46 @@
+"""The timeline: what happened, committed in the transaction of what it tells."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from nonoka.records.base import JsonObject, Record
+
+
+class EventType(StrEnum):
+    """The closed list of event types (docs/events.md says what each one's data holds)."""
+
+    SESSION_CREATED = "session_created"
+    PROMPT_ACCEPTED = "prompt_accepted"
+    TURN_STARTED = "turn_started"
+    TEXT_STREAMED = "text_streamed"
+    MODEL_ANSWERED = "model_answered"
+    CALL_STARTED = "call_started"
+    CALL_FINISHED = "call_finished"
+    CALL_SETTLED = "call_settled"
+    TURN_RETRIED = "turn_retried"
+    TURN_RELEASED = "turn_released"
+    TURN_FINISHED = "turn_finished"
+    SESSION_RESUMED = "session_resumed"
+    SESSION_PAUSED = "session_paused"
+    SESSION_COMPLETED = "session_completed"
+    SESSION_FAILED = "session_failed"
+    SESSION_CANCELLED = "session_cancelled"
+    SESSION_REPAIRED = "session_repaired"
+
+
+class NewEvent(Record):
+    """An event before the store has given it its place."""
+
+    type: EventType
+    data: JsonObject = {}
+
+
+class Event(Record):
+    """A row of ``events``; ``seq`` orders a session's timeline, ``at`` is ms UTC."""
+
+    session_id: str
+    seq: int
+    at: int
+    type: EventType
+    data: JsonObject = {}

@@ -1,0 +1,32 @@
+"""What reaches a session from outside: written to its inbox, drained by a claim."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from nonoka.records.base import JsonObject, Record
+
+
+class SignalKind(StrEnum):
+    """What a signal asks for."""
+
+    #: payload ``text``: the next message of the user
+    MESSAGE = "message"
+    #: take a failed run up again
+    RETRY = "retry"
+    #: stop before the next call or model request, until a resume
+    PAUSE = "pause"
+    #: go on after a pause
+    RESUME = "resume"
+    #: end the run; its calls never run again
+    CANCEL = "cancel"
+
+
+class Signal(Record):
+    """A row of ``signals``; ``seq`` orders a session's inbox."""
+
+    session_id: str
+    seq: int
+    kind: SignalKind
+    payload: JsonObject = {}
+    created_at: int

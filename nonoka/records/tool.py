@@ -1,0 +1,96 @@
+"""What is kept and sent about tools and their calls."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from nonoka.records.base import JsonObject, Record
+
+
+class Effect(StrEnum):
+    """What a tool may change; it decides how a call that was cut off is replayed."""
+
+    #: changes nothing; such calls run side by side
+    READ_ONLY = "read_only"
+    #: changes files in the session's workspace only
+    WORKSPACE = "workspace"
+    #: may run twice under one idempotency key with the effect of once
+    IDEMPOTENT = "idempotent"
+    #: changes something elsewhere; the default for a tool of one's own
+    EXTERNAL = "external"
+
+
+#: what becomes of a call whose outcome is unknown: run it again; give the model "interrupted, outcome
+#: unknown" as its result; or end the run with an error
+OnUncertain = Literal["replay", "tell", "fail"]
+
+
+class ToolSpec(Record):
+    """A tool as a model is told of it; ``parameters`` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+class ProcessGroup(Record):
+    """A process group that a call started; it is let go only after this is committed.
+
+    ``started`` is the leader's start time in kernel ticks since boot; ``mark`` is the value of
+    ``NONOKA_CALL`` in the environment of everything that it starts.
+    """
+
+    group: int
+    started: int
+    boot_id: str
+    pid_namespace: str
+    mark: str
+
+
+class CallState(Record):
+    """A call of the open turn as a transaction finds it.
+
+    ``begun``: under ``fence``, with its outcome not recorded. Under an older fence than the claim's that
+    is "in doubt". ``attempt`` counts begins. ``position`` is where its result belongs.
+    """
+
+    turn: int
+    place: int
+    call_id: str
+    name: str
+    args: JsonObject | str
+    position: int
+    status: Literal["not_begun", "begun", "done"] = "not_begun"
+    attempt: int = 0
+    fence: int = 0
+    effect: Effect = Effect.EXTERNAL
+    on_uncertain: OnUncertain = "replay"
+    processes: tuple[ProcessGroup, ...] = ()
+
+    @property
+    def step_id(self) -> str:
+        """The name of this call in ``step_updates``."""
+        return f"turn:{self.turn}/call:{self.place}"
+
+
+class CallResult(Record):
+    """What a call brought. ``content`` is valid UTF-8 without NUL, within the size that a model is given.
+
+    ``error_type`` is set where the call failed; ``artifact`` names the file beside the store that holds
+    the whole of a result that was cut.
+    """
+
+    content: str
+    error_type: str | None = None
+    traceback: str = ""
+    artifact: str | None = None
+    duration_ms: int = 0
+
+
+class CallStart(Record):
+    """That a call is about to run: commit B records it before anything of it happens."""
+
+    place: int
+    effect: Effect
+    on_uncertain: OnUncertain

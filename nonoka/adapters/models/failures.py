@@ -1,0 +1,111 @@
+"""Which failure each outcome of a request is, and whether waiting may help. All model adapters decide here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nonoka.errors import ModelFailure
+
+#: Statuses that say "try again" without being 5xx: request timeout, conflict, too early.
+_TRANSIENT_4XX = {408, 409, 425}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Whom a request went to, for the messages: the model's name, and the server's."""
+
+    model: str
+    server: str
+
+
+def failure_of_status(
+    asked: Asked, status: int, said: str, *, code: str = "", retry_after_s: float | None = None
+) -> ModelFailure:
+    """The failure that an HTTP status means. ``said`` is the server's own message, ``code`` its error code."""
+    waits = None if retry_after_s is None else round(retry_after_s * 1000)
+    because = f": {said}" if said else ""
+    if status in (401, 403) or code == "invalid_api_key":
+        return ModelFailure(
+            "unauthorized",
+            f"{asked.server} refused the key ({status}){because}; set OPENAI_API_KEY to a key for this server, "
+            "or OPENAI_BASE_URL to another server",
+            transient=False,
+        )
+    if status == 404 or code == "model_not_found":
+        return ModelFailure(
+            "unknown_model",
+            f"{asked.server} has no model {asked.model!r} ({status}){because}; choose another with --model or "
+            "NONOKA_MODEL, or check OPENAI_BASE_URL",
+            transient=False,
+        )
+    if status == 429:
+        return ModelFailure(
+            "rate_limited",
+            f"{asked.server} asks for fewer requests ({status}){because}",
+            transient=True,
+            retry_after_ms=waits,
+        )
+    if status >= 500 or status in _TRANSIENT_4XX:
+        return ModelFailure(
+            "server_error",
+            f"{asked.server} failed ({status}){because}",
+            transient=True,
+            retry_after_ms=waits,
+        )
+    return ModelFailure("bad_request", f"{asked.server} refused the request ({status}){because}", transient=False)
+
+
+def quota_used_up(asked: Asked, status: int, said: str) -> ModelFailure:
+    """Out of credit: it comes as a 429 or 402, but waiting doesn't help."""
+    return ModelFailure(
+        "rate_limited",
+        f"{asked.server} says that the account's quota is used up ({status}): {said}; top it up, then retry",
+        transient=False,
+    )
+
+
+def redirected(asked: Asked, status: int) -> ModelFailure:
+    """The server moved; following it would be a second request."""
+    return ModelFailure(
+        "bad_request",
+        f"{asked.server} redirects ({status}); set OPENAI_BASE_URL to the address it redirects to",
+        transient=False,
+    )
+
+
+def timed_out(asked: Asked, waited_for: str) -> ModelFailure:
+    """The server took too long."""
+    return ModelFailure("timeout", f"{asked.server}: {waited_for}", transient=True)
+
+
+def no_connection(asked: Asked, why: str) -> ModelFailure:
+    """The connection failed before any of the answer came."""
+    return ModelFailure("network", f"{asked.server} can't be reached: {why}", transient=True)
+
+
+def cut_off(asked: Asked, why: str) -> ModelFailure:
+    """The answer began and did not come to its end."""
+    return ModelFailure("cut_off", f"{asked.server} broke off its answer: {why}", transient=True)
+
+
+def server_broke(asked: Asked, why: str) -> ModelFailure:
+    """The server reported an error of its own, or sent what nobody can read."""
+    return ModelFailure("server_error", f"{asked.server} failed: {why}", transient=True)
+
+
+def refused(asked: Asked, why: str) -> ModelFailure:
+    """The same request will never be answered."""
+    return ModelFailure("bad_request", f"{asked.server} refused the request: {why}", transient=False)
+
+
+def empty_answer(asked: Asked, why: str = "") -> ModelFailure:
+    """The answer has neither text nor a call."""
+    because = f" ({why})" if why else ""
+    return ModelFailure(
+        "empty_answer", f"{asked.model!r} answered with neither text nor a call{because}", transient=True
+    )
+
+
+def not_set_up(message: str) -> ModelFailure:
+    """This process can't ask that model."""
+    return ModelFailure("not_set_up", message, transient=False)

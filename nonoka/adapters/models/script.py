@@ -1,0 +1,100 @@
+"""``script:FILE``: a model that answers from a file, for demos, tests and benchmarks. The catalog loads this.
+
+A turn takes the response whose index is the number of assistant entries so far, so a replayed turn gets the
+same answer again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from nonoka.adapters.models import failures
+from nonoka.adapters.models.clean_text import clean_answer
+from nonoka.adapters.models.estimate import estimated_usage
+from nonoka.adapters.models.script_file import ScriptedCall, ScriptedError, ScriptedResponse, read_script
+from nonoka.errors import ModelFailure, UsageError
+from nonoka.ports.model import OnText
+from nonoka.records.memory import MemoryRole
+from nonoka.records.model import ModelAnswer, ModelRequest, RequestedCall
+from nonoka.records.runtime import RuntimeUsage
+
+#: Into how many pieces a text is cut for whoever listens.
+_CHUNKS = 4
+
+
+class ScriptModel:
+    """The model behind one script; the file is read again when it has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._asked = failures.Asked(model=path.name, server=f"script {str(path)!r}")
+
+    async def respond(self, request: ModelRequest, on_text: OnText) -> ModelAnswer:
+        """Give the response that is this turn's, after its delay. Raises ModelFailure as scripted."""
+        scripted = await self._response(request)
+        await self._wait(scripted.delay_s, request.timeout_ms)
+        error = scripted.error
+        if error is not None and (error.times is None or request.retries < error.times):
+            for chunk in _first_half(scripted.text) if error.kind == "drop" else ():
+                await on_text(chunk)
+            raise self._failure(error)
+        if not scripted.text.strip() and not scripted.tool_calls:
+            raise failures.empty_answer(self._asked)
+        answer = _answer(scripted, request, self._path.name)
+        for chunk in _chunks(answer.text):
+            await on_text(chunk)
+        return answer
+
+    async def _response(self, request: ModelRequest) -> ScriptedResponse:
+        try:
+            responses = await asyncio.to_thread(read_script, self._path)
+        except UsageError as error:
+            raise failures.not_set_up(str(error)) from error
+        index = sum(entry.role is MemoryRole.ASSISTANT for entry in request.entries)
+        if index < len(responses):
+            return responses[index]
+        raise ModelFailure(
+            "script_ended",
+            f"script {str(self._path)!r} has ended: there is no response {index + 1} of {len(responses)}; add it",
+            transient=False,
+        )
+
+    async def _wait(self, delay_s: float, timeout_ms: int | None) -> None:
+        if timeout_ms is not None and timeout_ms < delay_s * 1000:
+            await asyncio.sleep(timeout_ms / 1000)
+            raise failures.timed_out(self._asked, f"no answer within {timeout_ms / 1000:g} s")
+        await asyncio.sleep(delay_s)
+
+    def _failure(self, error: ScriptedError) -> ModelFailure:
+        if error.status is not None:
+            return failures.failure_of_status(
+                self._asked, error.status, "as scripted", retry_after_s=error.retry_after_s
+            )
+        if error.kind == "timeout":
+            return failures.timed_out(self._asked, "no answer came, as scripted")
+        return failures.cut_off(self._asked, "the connection dropped, as scripted")
+
+
+def _answer(scripted: ScriptedResponse, request: ModelRequest, model: str) -> ModelAnswer:
+    calls = tuple(_requested(call) for call in scripted.tool_calls)
+    usage = estimated_usage(request, scripted.text, calls)
+    if scripted.usage is not None:
+        usage = RuntimeUsage(**scripted.usage.model_dump())
+    return clean_answer(ModelAnswer(text=scripted.text, calls=calls, usage=usage, model=model))
+
+
+def _requested(call: ScriptedCall) -> RequestedCall:
+    arguments = call.args if isinstance(call.args, str) else json.dumps(call.args, ensure_ascii=False)
+    return RequestedCall(model_id=call.id, name=call.name, arguments=arguments)
+
+
+def _chunks(text: str) -> Iterator[str]:
+    length = max(1, -(-len(text) // _CHUNKS))
+    return (text[start : start + length] for start in range(0, len(text), length))
+
+
+def _first_half(text: str) -> Iterator[str]:
+    return _chunks(text[: len(text) // 2])

@@ -1,0 +1,47 @@
+"""What a tool raised, as text that a model can be told. Used by whoever runs a call."""
+
+from __future__ import annotations
+
+import traceback
+
+from nonoka.agents.plain_value import clean_text, safe_str
+from nonoka.agents.result_text import capped
+from nonoka.errors import ToolFailure
+from nonoka.records.tool import CallResult
+
+#: a traceback is for the one who wrote the tool; its end says most
+TRACEBACK_BYTES = 8_192
+MESSAGE_BYTES = 8_192
+
+
+class ToolRaised(Exception):
+    """A tool raised what would end a task, a loop or a process if it went on as it is.
+
+    ``error`` is that exception: SystemExit, KeyboardInterrupt, a CancelledError or StopIteration of the
+    tool's own. A CancelledError that reaches the caller unwrapped is therefore always a real cancellation.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"the tool raised {type(error).__name__}")
+        self.error = error
+
+
+def failed_call(error: BaseException) -> CallResult:
+    """The result of a call whose tool raised this: type and message, or a ToolFailure's own words."""
+    cause = error.error if isinstance(error, ToolRaised) else error
+    message = safe_str(cause).strip()
+    if not (isinstance(cause, ToolFailure) and message):
+        message = f"{type(cause).__name__}: {message}" if message else type(cause).__name__
+    return CallResult(
+        content=capped(clean_text(message), MESSAGE_BYTES)[0],
+        error_type="tool_failed",
+        traceback=_traceback_text(cause),
+    )
+
+
+def _traceback_text(error: BaseException) -> str:
+    try:
+        lines = traceback.format_exception(error)
+    except Exception:  # noqa: BLE001 — an exception's own __str__ or __notes__ may raise anything
+        return ""
+    return capped(clean_text("".join(lines)), TRACEBACK_BYTES)[0]

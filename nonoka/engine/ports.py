@@ -1,0 +1,37 @@
+"""What the engine is given: the outside, behind ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from nonoka.agents.registry import Registry
+from nonoka.ports.artifacts import Artifacts
+from nonoka.ports.broker import Broker
+from nonoka.ports.clock import Clock
+from nonoka.ports.model import Models
+from nonoka.ports.processes import Processes
+from nonoka.ports.store import Store
+
+
+def _none_forbidden() -> frozenset[tuple[int, int]]:
+    return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Every port, as ``app`` chose them.
+
+    ``environ`` is what commands' environments are made from. ``forbidden_files`` gives (device, inode) of
+    the files that no tool may open.
+    """
+
+    store: Store
+    broker: Broker
+    clock: Clock
+    models: Models
+    processes: Processes
+    artifacts: Artifacts
+    agents: Registry
+    environ: Mapping[str, str] = field(default_factory=dict)
+    forbidden_files: Callable[[], frozenset[tuple[int, int]]] = _none_forbidden

@@ -1,0 +1,123 @@
+"""A task's way through this process: claim, run, and whatever ends it other than its own last commit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from nonoka.agents.agent import Agent
+from nonoka.decisions import recovery, retry, turn
+from nonoka.decisions.turn import Failure
+from nonoka.engine.deciding import deciding
+from nonoka.engine.ports import Ports
+from nonoka.engine.running import Running, RunningTask
+from nonoka.engine.settle import end_processes
+from nonoka.engine.solitude import Solitude
+from nonoka.engine.turn import TurnRunner
+from nonoka.errors import AgentUnloadable, ClaimLost, StoreError, WorkerUnfit
+from nonoka.records.commit import Changes, Claim, Committed, SessionView
+from nonoka.records.task import task_id_of
+
+log = logging.getLogger(__name__)
+
+
+class TaskRunner:
+    """Runs tasks as one worker.
+
+    With ``stay`` it goes on with a session's next turn by itself, claimed in the transaction that ends the
+    one before; else it sends that turn and returns.
+    """
+
+    def __init__(self, ports: Ports, worker_id: str, running: Running, *, stay: bool = False) -> None:
+        self._ports = ports
+        self._worker_id = worker_id
+        self._running = running
+        self._stay = stay
+        self._turns = TurnRunner(ports, stay=stay)
+        self._solitude = Solitude()
+        self.unloadable: set[str] = set()
+
+    async def run_due(self, task_id: str | None = None, *, session_id: str | None = None) -> bool:
+        """Claim a due task and run it; False if there was none to claim.
+
+        Raises WorkerUnfit or StoreError where this process should end, and CancelledError, once what was
+        held is handed back, where it is to stop.
+        """
+        committed = await self._ports.store.claim(
+            self._worker_id,
+            deciding(turn.begin),
+            task_id=task_id,
+            session_id=session_id,
+            agents_to_skip=sorted(self.unloadable),
+        )
+        if committed is None:
+            return False
+        await self.run_claimed(committed)
+        return True
+
+    async def run_claimed(self, committed: Committed) -> None:
+        """Run a task that was claimed for this worker. Raises as ``run_due``."""
+        with self._running.entered(committed.claim) as running:
+            try:
+                done = await self._run(committed, running)
+            except asyncio.CancelledError:
+                await self._stop(running)
+                return
+            except ClaimLost:
+                log.info("claim_lost task=%s fence=%s", running.claim.task_id, running.claim.fence)
+                return
+            except AgentUnloadable as error:
+                log.error("agent_unloadable agent=%s: %s", committed.view.index.agent, error)
+                self.unloadable.add(committed.view.index.agent)
+                await self.hand_back(running.claim)
+                if self._stay:
+                    raise
+                return
+            except (WorkerUnfit, StoreError):
+                raise
+            except Exception as error:
+                log.exception("task_failed task=%s", running.claim.task_id)
+                await self._fail(running.claim, error)
+                return
+        if done.changes.next_key is not None and done.next_claim is None:
+            await self._ports.broker.send(task_id_of(done.claim.session_id, done.changes.next_key))
+
+    async def _run(self, committed: Committed, running: RunningTask) -> Committed:
+        alone = committed.view.task.deaths >= retry.SOLITARY_DEATHS
+        async with self._solitude.room(alone=alone):
+            return await self._turns.run(committed, await self._agent(committed), running)
+
+    async def _agent(self, committed: Committed) -> Agent:
+        return await asyncio.to_thread(self._ports.agents.load, committed.view.index.agent)
+
+    async def _stop(self, running: RunningTask) -> None:
+        if running.interrupted != "lost":
+            await self.hand_back(running.claim)
+        if running.interrupted in ("lost", "signal"):
+            running.work.uncancel()
+            return
+        raise asyncio.CancelledError
+
+    async def hand_back(self, claim: Claim) -> None:
+        """The claim is released, what its calls had started is ended, and they are settled."""
+        try:
+            found = await self._ports.store.commit(claim, _look)
+            await end_processes(self._ports.processes, claim.session_id, found.view.calls)
+            await self._ports.store.commit(claim, deciding(recovery.hand_back))
+        except ClaimLost:
+            log.info("claim_lost task=%s fence=%s", claim.task_id, claim.fence)
+
+    async def _fail(self, claim: Claim, error: Exception) -> None:
+        failure = Failure("internal_error", f"{type(error).__name__}: {error}", may_pass=True)
+        try:
+            found = await self._ports.store.commit(claim, _look)
+            await end_processes(self._ports.processes, claim.session_id, found.view.calls)
+            decision = deciding(recovery.settle_and_retry, failure, self._ports.clock.lot())
+            await self._ports.store.commit(claim, decision)
+        except ClaimLost:
+            log.info("claim_lost task=%s fence=%s", claim.task_id, claim.fence)
+
+
+def _look(view: SessionView) -> Changes:
+    outcome = Changes().task.model_copy(update={"retries": view.task.retries, "deaths": view.task.deaths})
+    return Changes(task=outcome)

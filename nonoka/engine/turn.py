@@ -1,0 +1,108 @@
+"""The one loop of a turn: ask the decision what to do, do it, commit what came of it."""
+
+from __future__ import annotations
+
+from nonoka.agents.agent import Agent
+from nonoka.decisions import turn
+from nonoka.decisions.conversation_rules import first_fault
+from nonoka.decisions.turn import (
+    AdvanceCalls,
+    CallModel,
+    CallPlans,
+    DrainSignals,
+    EndTurn,
+    FailRun,
+    RunCalls,
+    Stop,
+)
+from nonoka.engine.calls import CallRunner
+from nonoka.engine.conversations import Conversations
+from nonoka.engine.deciding import deciding
+from nonoka.engine.ports import Ports
+from nonoka.engine.running import RunningTask
+from nonoka.engine.streaming import TextStream
+from nonoka.errors import ModelFailure
+from nonoka.ports.store import Decide
+from nonoka.records.commit import Claim, Committed, SessionView
+from nonoka.records.memory import ToolCall
+from nonoka.records.model import ModelAnswer, ModelRequest
+from nonoka.records.tool import CallStart, Effect
+
+
+class TurnRunner:
+    """Carries a claimed turn to its end; with ``stay``, the turns after it as well."""
+
+    def __init__(self, ports: Ports, *, stay: bool) -> None:
+        self._ports = ports
+        self._calls = CallRunner(ports)
+        self._conversations = Conversations(ports.store)
+        self._then_claim: Decide | None = deciding(turn.begin) if stay else None
+
+    async def run(self, committed: Committed, agent: Agent, running: RunningTask) -> Committed:
+        """Work until the task is done, released or given up; returns the last commit.
+
+        Raises ClaimLost. Cancelling it leaves begun calls in doubt: the caller settles them.
+        """
+        while True:
+            claim, view = committed.next_claim or committed.claim, committed.view
+            running.claim = claim
+            match turn.next_action(view):
+                case Stop():
+                    return committed
+                case DrainSignals():
+                    committed = await self._commit(claim, deciding(turn.attend))
+                case FailRun(error_type, message):
+                    committed = await self._commit(claim, deciding(turn.fail_run, error_type, message))
+                case EndTurn():
+                    committed = await self._commit(claim, deciding(turn.end_turn))
+                case CallModel():
+                    committed = await self._ask(claim, view, agent)
+                case AdvanceCalls():
+                    plans = self._calls.plans(agent, [(c.place, c.name, c.args) for c in view.calls])
+                    committed = await self._commit(
+                        claim, deciding(turn.advance_calls, plans), durable=_changes_something(plans)
+                    )
+                case RunCalls(calls):
+                    plans = self._calls.plans(agent, [(c.place, c.name, c.args) for c in view.calls])
+                    committed = await self._calls.run(
+                        claim, view, calls, agent, plans, then_claim=self._then_claim
+                    )
+
+    async def _ask(self, claim: Claim, view: SessionView, agent: Agent) -> Committed:
+        try:
+            answer = await self._answer(claim, view, agent)
+        except ModelFailure as failure:
+            failed = turn.Failure(failure.kind, str(failure), failure.transient, failure.retry_after_ms)
+            return await self._commit(claim, deciding(turn.retry_later, failed, self._ports.clock.lot()))
+        calls = [ToolCall(id="", name=c.name, args=turn.parsed_arguments(c.arguments)) for c in answer.calls]
+        plans = self._calls.plans(agent, [(place, c.name, c.args) for place, c in enumerate(calls)])
+        return await self._commit(
+            claim, deciding(turn.record_answer, answer, plans), durable=_changes_something(plans)
+        )
+
+    async def _answer(self, claim: Claim, view: SessionView, agent: Agent) -> ModelAnswer:
+        entries = await self._conversations.whole(claim.session_id)
+        fault = first_fault(entries)
+        if fault is not None:
+            raise ModelFailure("bad_request", f"the conversation can't be sent: {fault}", transient=False)
+        model = await self._ports.models.get(view.index.model)
+        deadline = view.state.runtime_state.deadline_at
+        request = ModelRequest(
+            session_id=claim.session_id,
+            instructions=agent.instructions,
+            entries=entries,
+            tools=agent.specs,
+            retries=view.task.retries,
+            timeout_ms=None if deadline is None else max(1, deadline - self._ports.clock.now_ms()),
+        )
+        stream = TextStream(
+            self._ports.store, self._ports.clock, claim, turn=view.task.turn, attempt=view.task.attempt
+        )
+        return await model.respond(request, stream.hear)
+
+    async def _commit(self, claim: Claim, decide: Decide, *, durable: bool = False) -> Committed:
+        return await self._ports.store.commit(claim, decide, durable=durable, then_claim=self._then_claim)
+
+
+def _changes_something(plans: CallPlans) -> bool:
+    return any(isinstance(plan, CallStart) and plan.effect is not Effect.READ_ONLY for plan in plans.values())

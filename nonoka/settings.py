@@ -1,0 +1,107 @@
+"""What a process is told: flags > ``NONOKA_*`` > the nearest ``nonoka.toml`` > defaults.
+
+Read by hand and checked by pydantic: pydantic-settings would add 70 ms to every start of the command line.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from nonoka.errors import UsageError
+from nonoka.records.base import Record
+from nonoka.records.runtime import RuntimeLimits
+
+_PREFIX = "NONOKA_"
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class Settings(Record):
+    """Everything that can be set. ``limits`` holds only what was set; an agent's own fill the rest."""
+
+    cwd: Path
+    db: Path
+    redis_url: str | None = None
+    model: str | None = None
+    agent: str = "default"
+    log_level: LogLevel = "warning"
+    context_tokens: int | None = Field(default=None, ge=1)
+    limits: RuntimeLimits = RuntimeLimits()
+
+    @property
+    def home(self) -> Path:
+        """The directory of the store; worker locks and artifacts lie in it."""
+        return self.db.parent
+
+
+_PLAIN = ("db", "redis_url", "model", "agent", "log_level", "context_tokens")
+
+
+def load_settings(cwd: Path, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Settings:
+    """The settings for a process that works in ``cwd``. Raises UsageError naming what is wrong and where.
+
+    ``flags`` may hold any of the settings' names and the limits' names; None is not set.
+    """
+    names = (*_PLAIN, *RuntimeLimits.model_fields)
+    merged: dict[str, object] = {}
+    origin: dict[str, str] = {}
+    file = _nearest(cwd, "nonoka.toml")
+    sources: list[tuple[str, Mapping[str, object]]] = [
+        (str(file), _read_toml(file, names) if file else {}),
+        ("environment", {n: environ[_variable(n)] for n in names if environ.get(_variable(n))}),
+        ("command line", {n: v for n, v in (flags or {}).items() if v is not None and n in names}),
+    ]
+    for source, values in sources:
+        for name, value in values.items():
+            merged[name], origin[name] = value, source
+    limits = {n: merged.pop(n) for n in RuntimeLimits.model_fields if n in merged}
+    db = Path(str(merged.pop("db"))).expanduser() if "db" in merged else _project(cwd) / ".nonoka/sessions.db"
+    try:
+        return Settings.model_validate(
+            {**merged, "cwd": cwd, "db": _absolute(cwd, db), "limits": RuntimeLimits.model_validate(limits)}
+        )
+    except ValidationError as error:
+        raise UsageError(_explained(error, origin)) from None
+
+
+def _variable(name: str) -> str:
+    return _PREFIX + name.upper()
+
+
+def _absolute(cwd: Path, path: Path) -> Path:
+    return path if path.is_absolute() else cwd / path
+
+
+def _project(cwd: Path) -> Path:
+    found = _nearest(cwd, ".nonoka")
+    return found.parent if found else cwd
+
+
+def _nearest(cwd: Path, name: str) -> Path | None:
+    for directory in (cwd, *cwd.parents):
+        if (directory / name).exists():
+            return directory / name
+    return None
+
+
+def _read_toml(file: Path, names: tuple[str, ...]) -> dict[str, object]:
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} can't be read: {error}") from None
+    unknown = sorted(set(found) - set(names))
+    if unknown:
+        raise UsageError(f"{file}: no setting is called {unknown[0]!r}; there are: {', '.join(names)}")
+    return found
+
+
+def _explained(error: ValidationError, origin: Mapping[str, str]) -> str:
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else "?"
+    where = origin.get(name, "command line")
+    called = _variable(name) if where == "environment" else name
+    return f"{called} ({where}): {first['msg']}, not {first['input']!r}"

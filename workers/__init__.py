@@ -1,0 +1,1 @@
+"""Processes that run tasks: ``nonoka worker`` supervises them, ``dramatiq workers.main`` works too."""

@@ -1,0 +1,113 @@
+"""A worker process's life on its event loop: opens the app, keeps heartbeat, sweeper and feeder going."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+from nonoka.adapters.brokers.in_process import WakeUp
+from nonoka.app import WorkerParts, Wrap, as_worker, open_ports
+from nonoka.errors import NonokaError, StoreError, WorkerUnfit
+from nonoka.settings import Settings
+from workers.feeder import Feeder
+
+log = logging.getLogger(__name__)
+
+#: How long what runs may take to end by itself once the worker is told to stop; then it is handed back.
+#: Container runtimes kill after 10 s by default.
+GRACE_S = 8.0
+#: How long the rest of the process may take to hand back before an unfit worker exits.
+DRAIN_S = 5.0
+
+
+class Life:
+    """What a worker process holds between its boot and its end."""
+
+    def __init__(self, settings: Settings, *, wrap: Wrap | None, die: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._wrap = wrap
+        self._die = die
+        self._stack = AsyncExitStack()
+        self._beside: list[asyncio.Task[None]] = []
+        self._stopping = False
+        self._parts: WorkerParts
+        self._feeder: Feeder
+        self._feeding: asyncio.Task[None]
+
+    async def start(self, *, threads: int, push: Callable[[str], None]) -> None:
+        """The process is a worker: it beats, sweeps and feeds. Raises NonokaError where it can't be one."""
+        wake_up = WakeUp()
+        ports = await self._stack.enter_async_context(open_ports(self._settings, broker=wake_up, wrap=self._wrap))
+        self._parts = await self._stack.enter_async_context(as_worker(ports, "worker"))
+        self._feeder = Feeder(ports, self._parts.tasks, wake_up, threads=threads, push=push)
+        self._feeding = self._keep("feeder", self._feeder.feed_forever())
+        self._keep("heartbeat", self._parts.keeper.keep())
+        self._keep("sweeper", self._parts.sweeper.sweep_forever())
+        log.info("worker_started worker=%s threads=%s", self._parts.worker.worker_id, threads)
+
+    async def run(self, task_id: str) -> None:
+        """Run this task, or the next due one if it is taken."""
+        try:
+            if not self._stopping:
+                await self._parts.tasks.run_due(task_id)
+        except asyncio.CancelledError:
+            log.info("task_handed_back task=%s", task_id)
+        except WorkerUnfit as error:
+            await self._leave(str(error))
+        except StoreError as error:
+            # What this process held is settled by whoever sweeps; going on could only repeat the failure.
+            await self._leave(f"the store failed: {error}")
+        finally:
+            await self._feeder.thread_freed()
+
+    async def stop(self) -> None:
+        """Take nothing new; give what runs its grace, then have it handed back."""
+        if self._stopping:
+            self._parts.running.interrupt_all()
+            return
+        self._stopping = True
+        self._feeding.cancel()
+        for _ in range(round(GRACE_S / 0.1)):
+            if not len(self._parts.running):
+                return
+            await asyncio.sleep(0.1)
+        self._parts.running.interrupt_all()
+
+    async def close(self) -> None:
+        """The worker is gone: its row, its lock, its store."""
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
+        await self._stack.aclose()
+
+    def _keep(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._ended)
+        self._beside.append(task)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if isinstance(error, NonokaError):
+            self._die(f"its {task.get_name()} failed: {error}")
+        else:
+            log.critical("worker_broken part=%s", task.get_name(), exc_info=error)
+            self._die(f"its {task.get_name()} failed")
+
+    async def _leave(self, why: str) -> None:
+        self._stopping = True
+        self._feeding.cancel()
+        current = asyncio.current_task()
+        for running in self._parts.running:
+            if running.work is not current:
+                running.interrupt("stop")
+        for _ in range(round(DRAIN_S / 0.1)):
+            if all(running.work is current for running in self._parts.running):
+                break
+            await asyncio.sleep(0.1)
+        self._die(why)

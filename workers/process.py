@@ -1,0 +1,56 @@
+"""One worker process: ``python -P -m workers.process``, started and restarted by the supervisor."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+
+from dramatiq import Worker
+
+#: prctl(2): the signal that this process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
+#: How often a worker thread looks up from an empty queue, ms; only its end waits for that.
+_IDLE_MS = 200
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Work until SIGTERM; returns the exit status. A second SIGTERM hands everything back at once."""
+    parser = argparse.ArgumentParser(prog="python -m workers.process", description=__doc__)
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--parent", type=int, default=None, help="end when this process has ended")
+    options = parser.parse_args(arguments)
+    stop = threading.Event()
+    if options.parent is not None:
+        _end_with(options.parent, stop)
+    # The project's own modules (agents) come last, so that none of them hides a package.
+    sys.path.append(os.getcwd())
+    from workers.main import broker, life  # noqa: PLC0415  after the path is set, which settings rely on
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            life.hurry()
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    worker = Worker(broker, worker_threads=options.threads, worker_timeout=_IDLE_MS)
+    worker.start()
+    stop.wait()
+    worker.stop()
+    broker.close()
+    return 0
+
+
+def _end_with(parent: int, stop: threading.Event) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        stop.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

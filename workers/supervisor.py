@@ -1,0 +1,110 @@
+"""``nonoka worker``: keeps N worker processes going until it is told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from types import FrameType
+
+from nonoka.settings import Settings
+from workers.middleware import EXIT_UNUSABLE
+
+#: Between two looks at the children.
+_LOOK_S = 0.1
+#: A child that lived shorter than this many looks is started again only after a pause that doubles.
+_SHORT_LIFE_LOOKS = 50
+_LONGEST_PAUSE_LOOKS = 300
+
+
+@dataclass(slots=True)
+class _Slot:
+    child: subprocess.Popen[bytes] | None = None
+    lived: int = 0
+    pause: int = 0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class _Supervisor:
+    settings: Settings
+    threads: int
+    slots: list[_Slot]
+    stop: threading.Event = field(default_factory=threading.Event)
+    signals: int = 0
+    status: int = 0
+
+    def run(self) -> int:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        while not self.stop.is_set():
+            for slot in self.slots:
+                self._look_at(slot)
+            self.stop.wait(_LOOK_S)
+        self._signal_all(signal.SIGTERM)
+        for slot in self.slots:
+            if slot.child is not None:
+                slot.child.wait()
+        return self.status
+
+    def _look_at(self, slot: _Slot) -> None:
+        if slot.child is None:
+            slot.pause -= 1
+            if slot.pause <= 0:
+                slot.child, slot.lived = self._start(), 0
+            return
+        slot.lived += 1
+        status = slot.child.poll()
+        if status is None:
+            return
+        slot.child = None
+        if status == EXIT_UNUSABLE:
+            self.status = 1
+            self.stop.set()
+            return
+        slot.failures = slot.failures + 1 if slot.lived < _SHORT_LIFE_LOOKS else 0
+        slot.pause = min(_LONGEST_PAUSE_LOOKS, (1 << slot.failures) - 1)
+        print(  # noqa: T201
+            f"nonoka: a worker process ended with status {status}; starting another", file=sys.stderr, flush=True
+        )
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # -P: a directory of the project that is called "workers" must not hide this package.
+        command = [sys.executable, "-P", "-m", "workers.process"]
+        return subprocess.Popen(
+            [*command, "--threads", str(self.threads), "--parent", str(os.getpid())],
+            env=os.environ | _as_environment(self.settings),
+            cwd=self.settings.cwd,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+        )
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.signals += 1
+        self.stop.set()
+        if self.signals > 1:
+            self._signal_all(signal.SIGTERM if self.signals == 2 else signal.SIGKILL)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for slot in self.slots:
+            if slot.child is not None and slot.child.poll() is None:
+                slot.child.send_signal(number)
+
+
+def supervise(settings: Settings, *, processes: int, threads: int) -> int:
+    """Run this many worker processes until SIGTERM or SIGINT; returns the exit status.
+
+    One that dies is replaced. The first signal lets them finish or hand back (8 s), the second has them
+    hand back at once, the third kills them. If this process is killed, the kernel tells them to stop.
+    """
+    return _Supervisor(settings, threads, [_Slot() for _ in range(processes)]).run()
+
+
+def _as_environment(settings: Settings) -> dict[str, str]:
+    found = {"NONOKA_DB": str(settings.db), "NONOKA_LOG_LEVEL": settings.log_level}
+    if settings.redis_url:
+        found["NONOKA_REDIS_URL"] = settings.redis_url
+    return found

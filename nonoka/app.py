@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from nonoka.adapters.artifacts import ArtifactFiles
 from nonoka.adapters.brokers.silent import SilentBroker
@@ -15,14 +15,16 @@ from nonoka.adapters.clock import SystemClock
 from nonoka.adapters.models.catalog import ModelCatalog
 from nonoka.adapters.processes import LocalProcesses
 from nonoka.adapters.sqlite.store import SqliteStore
-from nonoka.agents.registry import Registry
+from nonoka.agents.registry import Registry, normalized
+from nonoka.engine.accept import SessionRequest
 from nonoka.engine.lease_keeper import LeaseKeeper
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
 from nonoka.engine.sweeper import Sweeper
 from nonoka.engine.task import TaskRunner
-from nonoka.errors import StoreError
+from nonoka.errors import StoreError, UsageError
 from nonoka.ports.broker import Broker
+from nonoka.records.runtime import RuntimeLimits
 from nonoka.records.task import Worker
 from nonoka.settings import Settings
 
@@ -97,6 +99,36 @@ async def _retire(ports: Ports, worker: Worker) -> None:
         # It still owns something: the row stays, and whoever sweeps next finds its owner dead.
         return
     ports.processes.unregister(worker)
+
+
+def request_for(
+    ports: Ports,
+    settings: Settings,
+    prompt: str,
+    *,
+    agent: str | None = None,
+    limits: dict[str, Any] | None = None,
+) -> SessionRequest:
+    """What a new session is asked to be, checked as far as it can be here. Raises UsageError."""
+    if not prompt.strip():
+        raise UsageError("the prompt is empty; say what is to be done")
+    name = agent or settings.agent
+    if ":" in name:
+        name = normalized(name, Path.cwd())
+    loaded = ports.agents.load(name)
+    model = settings.model or loaded.model
+    if model is None:
+        raise UsageError(
+            "no model: pass --model, or set NONOKA_MODEL (openai:NAME, or script:FILE to try without a key)"
+        )
+    merged = loaded.limits.model_dump() | settings.limits.model_dump(exclude_unset=True) | (limits or {})
+    return SessionRequest(
+        prompt=prompt,
+        agent=name,
+        model=ports.models.normalized(model),
+        working_dir=settings.cwd,
+        limits=RuntimeLimits.model_validate(merged),
+    )
 
 
 def _identities(db: Path) -> frozenset[tuple[int, int]]:

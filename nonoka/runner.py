@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from nonoka.agents.agent import Agent
-from nonoka.agents.registry import Registry, normalized
-from nonoka.app import WorkerParts, as_worker, open_ports
+from nonoka.agents.registry import Registry
+from nonoka.app import WorkerParts, as_worker, open_ports, request_for
+from nonoka.decisions.final_answer import final_answer
 from nonoka.engine import accept, follow
 from nonoka.engine.accept import SessionRequest
 from nonoka.engine.drive import drive
@@ -21,14 +22,11 @@ from nonoka.errors import UsageError
 from nonoka.records.base import Record
 from nonoka.records.commit import Claim, Committed, Standing
 from nonoka.records.event import Event
-from nonoka.records.memory import MemoryRole
-from nonoka.records.runtime import RuntimeLimits, RuntimeUsage, Termination
+from nonoka.records.runtime import RuntimeUsage, Termination
 from nonoka.records.session import SessionState, SessionStatus
 from nonoka.records.signal import SignalKind
 from nonoka.records.task import session_of
 from nonoka.settings import Settings, load_settings
-
-T = TypeVar("T")
 
 #: Between two tries to stop what is worked on here.
 STOP_AGAIN_S = 0.1
@@ -57,6 +55,8 @@ class Runner:
         self._agents = Registry()
         self._stack = AsyncExitStack()
         self._open: tuple[Ports, WorkerParts] | None = None
+        #: the heartbeat and the recovery passes
+        self._beside: list[asyncio.Task[None]] = []
         #: the asyncio tasks that work on a session here, and those among them that were asked to stop
         self._works: set[asyncio.Task[Standing]] = set()
         self._stopped: set[asyncio.Task[Standing]] = set()
@@ -65,6 +65,11 @@ class Runner:
         ports = await self._stack.enter_async_context(open_ports(self.settings, agents=self._agents))
         parts = await self._stack.enter_async_context(as_worker(ports, "run", stay=True))
         self._open = ports, parts
+        self._stack.push_async_callback(self._stop_beside)
+        self._beside = [
+            asyncio.create_task(parts.keeper.keep()),
+            asyncio.create_task(parts.sweeper.sweep_forever()),
+        ]
         return self
 
     async def __aexit__(
@@ -84,9 +89,13 @@ class Runner:
         return await self.work_on(session_id, claimed)
 
     async def create(self, agent: Agent | str | None, prompt: str, **limits: Any) -> tuple[str, Committed | None]:
-        """A new session whose first turn this process has claimed: hand both to ``work_on``."""
+        """A new session whose first turn this process has claimed: hand both to ``work_on``.
+
+        Raises UsageError before anything is stored, also where this process can't ask the model.
+        """
         ports, parts = self._opened()
         request = await self._request(agent, prompt, limits)
+        ports.models.check(request.model)
         return await accept.create_session(ports.store, ports.clock, request, claim_by=parts.worker.worker_id)
 
     async def work_on(self, session_id: str, claimed: Committed | None = None) -> RunResult:
@@ -95,7 +104,7 @@ class Runner:
         work = asyncio.create_task(drive(ports, parts.tasks, session_id, claimed=claimed))
         self._works.add(work)
         try:
-            await while_alive(parts, work)
+            await self._while_alive(work)
         except asyncio.CancelledError:
             if work not in self._stopped:
                 raise
@@ -132,7 +141,7 @@ class Runner:
                 await parts.sweeper.sweep()
                 await parts.tasks.run_due(session_id=session_id)
 
-        await while_alive(parts, claim_it())
+        await self._while_alive(asyncio.create_task(claim_it()))
         return await ports.store.standing(session_id)
 
     async def enqueue(self, agent: Agent | str | None, prompt: str, **limits: Any) -> str:
@@ -207,6 +216,23 @@ class Runner:
         name = self._agents.register(agent) if isinstance(agent, Agent) else (agent or self.settings.agent)
         return request_for(ports, self.settings, prompt, agent=name, limits=limits)
 
+    async def _while_alive(self, work: asyncio.Task[Any]) -> None:
+        """Wait for the work. Raises what it raises, or what ended the heartbeat: nothing goes on without one."""
+        try:
+            await asyncio.wait([work, *self._beside], return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                for ended in [task for task in self._beside if task.done()]:
+                    ended.result()
+            await work
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async def _stop_beside(self) -> None:
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
+
     async def _hand_back_rest(self, parts: WorkerParts) -> None:
         # A claim may have been committed in the very moment in which its work was stopped.
         worker_id = parts.worker.worker_id
@@ -214,60 +240,3 @@ class Runner:
             session_id = session_of(task_id)
             claim = Claim(task_id=task_id, session_id=session_id, worker_id=worker_id, fence=fence)
             await parts.tasks.hand_back(claim)
-
-
-def request_for(
-    ports: Ports,
-    settings: Settings,
-    prompt: str,
-    *,
-    agent: str | None = None,
-    limits: dict[str, Any] | None = None,
-) -> SessionRequest:
-    """What a new session is asked to be, checked as far as it can be here. Raises UsageError."""
-    if not prompt.strip():
-        raise UsageError("the prompt is empty; say what is to be done")
-    name = agent or settings.agent
-    if ":" in name:
-        name = normalized(name, Path.cwd())
-    loaded = ports.agents.load(name)
-    model = settings.model or loaded.model
-    if model is None:
-        raise UsageError(
-            "no model: pass --model, or set NONOKA_MODEL (openai:NAME, or script:FILE to try without a key)"
-        )
-    merged = loaded.limits.model_dump() | settings.limits.model_dump(exclude_unset=True) | (limits or {})
-    return SessionRequest(
-        prompt=prompt,
-        agent=name,
-        model=ports.models.normalized(model),
-        working_dir=settings.cwd,
-        limits=RuntimeLimits.model_validate(merged),
-    )
-
-
-async def while_alive(parts: WorkerParts, work: Awaitable[T]) -> T:
-    """Do this with a heartbeat and a recovery pass beside it. Raises what ``work`` or the heartbeat raises."""
-    main = asyncio.ensure_future(work)
-    beside = [
-        asyncio.create_task(parts.keeper.keep()),
-        asyncio.create_task(parts.sweeper.sweep_forever()),
-    ]
-    try:
-        everything: list[asyncio.Future[Any]] = [main, *beside]
-        await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
-        if not main.done():
-            for ended in [task for task in beside if task.done()]:
-                ended.result()
-        return await main
-    finally:
-        for task in (main, *beside):
-            task.cancel()
-        await asyncio.gather(main, *beside, return_exceptions=True)
-
-
-def final_answer(state: SessionState) -> str | None:
-    """The text of the newest assistant entry that asks for no calls, if the run ended with it."""
-    last = state.memory_entries[-1] if state.memory_entries else None
-    answered = last is not None and last.role is MemoryRole.ASSISTANT and not last.tool_calls
-    return last.content if answered and last is not None else None

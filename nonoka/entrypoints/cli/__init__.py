@@ -1,0 +1,1 @@
+"""The command line. ``main.py`` is where it starts; a command's module is loaded when it is asked for."""

@@ -1,0 +1,52 @@
+"""Figures as people read them: times, ages, tokens."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from nonoka.records.runtime import RuntimeUsage
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def seconds(ms: int) -> str:
+    """A length of time: ``0.1 s``, ``42 s``, ``3 min 20 s``."""
+    if ms < 10_000:
+        return f"{max(0, ms) / 1000:.1f} s"
+    minutes, rest = divmod(round(ms / 1000), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def age(ms: int) -> str:
+    """How long ago, in its largest unit: ``5 s``, ``3 min``, ``2 h``, ``9 d``."""
+    whole = max(0, ms) // 1000
+    for size, unit in _UNITS:
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+def clock_time(ms: int) -> str:
+    """A moment in this machine's time zone."""
+    return datetime.fromtimestamp(ms / 1000, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def tokens(usage: RuntimeUsage) -> str:
+    """Tokens in and out together; ``~`` where any of it is estimated."""
+    return f"{'~' if usage.estimated else ''}{usage.total_tokens:,} tokens"
+
+
+def counted(number: int, one: str) -> str:
+    """``1 turn``, ``3 turns``."""
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
+
+
+def shortened(text: str, length: int) -> str:
+    """The text in one line of at most that many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def printable(text: str) -> str:
+    """The text without what could steer a terminal: other people's words are shown, not obeyed."""
+    return "".join(c if c in "\n\t" or c.isprintable() else "�" for c in text.replace("\r\n", "\n"))

@@ -1,0 +1,110 @@
+"""``sessions show`` for people: the page about one session. Pure."""
+
+from __future__ import annotations
+
+from nonoka.entrypoints.cli.contract import pending_calls
+from nonoka.entrypoints.cli.figures import age, clock_time, counted, printable, seconds, shortened, tokens
+from nonoka.entrypoints.cli.screen import Span, Style
+from nonoka.entrypoints.cli.statuses import next_steps
+from nonoka.entrypoints.cli.summary import STATUS_STYLE
+from nonoka.entrypoints.cli.timeline import Timeline, called
+from nonoka.records.commit import SessionDetail
+from nonoka.records.event import EventType
+from nonoka.records.memory import MemoryEntry, MemoryRole
+from nonoka.records.session import SessionStatus
+from nonoka.records.task import Task, TaskStatus
+
+#: A result longer than this is cut on the page; --json has the whole.
+RESULT = 400
+#: So many events at the end of the timeline are shown.
+TAIL = 12
+_OVER = (TaskStatus.DONE, TaskStatus.DEAD)
+_NOT_TOLD = (EventType.TEXT_STREAMED, EventType.PROMPT_ACCEPTED)
+
+
+def session_page(detail: SessionDetail, now: int) -> list[Span]:
+    """Head, conversation, what it waits for, the end of the timeline, and what to do next."""
+    parts = [_head(detail, now), _conversation(detail), _waits(detail, now), _tail(detail), _next(detail)]
+    page: list[Span] = []
+    for part in parts:
+        if part:
+            page += [*([Span("\n")] if page else []), *part]
+    return page
+
+
+def _head(detail: SessionDetail, now: int) -> list[Span]:
+    index, state = detail.index, detail.state
+    usage, ended = state.runtime_state.session_usage, state.runtime_state.termination
+    lines = [
+        *_fact("session", index.session_id),
+        *_fact("status", state.status.value, STATUS_STYLE.get(state.status, "strong")),
+    ]
+    if ended is not None and ended.error_type is not None:
+        lines += _fact("error", f"{ended.error_type}: {ended.message}", "bad")
+    spent = [counted(usage.model_turns, "turn"), counted(usage.tool_calls, "tool call"), tokens(usage)]
+    if usage.cost_usd:
+        spent.append(f"${usage.cost_usd:.4f}")
+    return [
+        *lines,
+        *_fact("agent", f"{index.agent} on {index.model}"),
+        *_fact("directory", index.working_dir),
+        *_fact("created", f"{clock_time(index.created_at)} ({age(now - index.created_at)} ago)"),
+        *_fact("active", f"{clock_time(index.last_active)} ({age(now - index.last_active)} ago)"),
+        *_fact("used", ", ".join([*spent, seconds(usage.active_ms)])),
+    ]
+
+
+def _conversation(detail: SessionDetail) -> list[Span]:
+    return [span for entry in detail.state.memory_entries for span in _entry(entry)]
+
+
+def _entry(entry: MemoryEntry) -> list[Span]:
+    text = printable(entry.content)
+    if entry.role is MemoryRole.TOOL:
+        return [Span(f"  = {shortened(text, RESULT)}\n", "" if entry.metadata.get("ok") else "warn")]
+    spans = [Span(f"{entry.role.value}: ", "strong"), Span(text.rstrip("\n") + "\n")]
+    return [*spans, *(Span(f"  {called(call.name, call.args)}\n", "dim") for call in entry.tool_calls)]
+
+
+def _waits(detail: SessionDetail, now: int) -> list[Span]:
+    live = [task for task in detail.tasks if task.status not in _OVER]
+    lines = [f"{task.key}: {_standing(task, now)}" for task in live]
+    for call in pending_calls(detail):
+        lines.append(f"{call['tool_call_id']}: {called(str(call['tool']), call['args'])} is {call['why']}")
+    lines += [f"in its inbox: {signal.kind.value}" for signal in detail.signals]
+    return [Span(printable(line) + "\n", "warn") for line in lines]
+
+
+def _standing(task: Task, now: int) -> str:
+    if task.status is TaskStatus.RUNNING:
+        return f"worker {task.lease_owner} has it (attempt {task.attempt})"
+    if task.not_before > now:
+        return (
+            f"waits {seconds(task.not_before - now)} for another try ({counted(task.retries, 'failure')} so far)"
+        )
+    return "waits for a worker"
+
+
+def _tail(detail: SessionDetail) -> list[Span]:
+    told = [event for event in detail.events if event.type not in _NOT_TOLD]
+    timeline, lines = Timeline(verbose=True), []
+    for event in told:
+        spans = [*timeline.told(event), *timeline.ended()]
+        text = shortened("".join(span.text for span in spans), 160)
+        if event.type in (EventType.MODEL_ANSWERED, EventType.SESSION_COMPLETED):
+            text = event.type.value.replace("_", " ")
+        if event.type is not EventType.CALL_STARTED or event is told[-1]:
+            lines.append(Span(f"{clock_time(event.at)}  {text}\n", "dim"))
+    hidden = len(lines) - TAIL
+    before = [Span(f"… {counted(hidden, 'earlier event')}: nonoka sessions watch\n", "dim")] if hidden > 0 else []
+    return [*before, *lines[-TAIL:]]
+
+
+def _next(detail: SessionDetail) -> list[Span]:
+    goes_on = any(task.status not in _OVER for task in detail.tasks)
+    status = SessionStatus.RUNNING if goes_on else detail.state.status
+    return [Span("next: ", "strong"), Span(next_steps(detail.index.session_id, status) + "\n")]
+
+
+def _fact(name: str, value: str, style: Style = "") -> list[Span]:
+    return [Span(f"{name:<10}", "dim"), Span(printable(value) + "\n", style)]

@@ -1,0 +1,93 @@
+"""``nonoka run``: a new session, or the next prompt of one, worked on here."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from nonoka.engine import accept
+from nonoka.entrypoints.cli.failures import say
+from nonoka.entrypoints.cli.here import Display, work_here
+from nonoka.entrypoints.cli.interrupts import Interrupts
+from nonoka.entrypoints.cli.options import given_for_new_sessions, with_settings
+from nonoka.entrypoints.cli.prompts import prompt_text
+from nonoka.entrypoints.cli.stores import must_exist
+from nonoka.errors import UsageError
+from nonoka.records.session import SessionIndex, SessionStatus
+from nonoka.records.signal import SignalKind
+from nonoka.runner import Runner
+from nonoka.settings import Settings
+
+
+@click.command("run", short_help="Start a session and work on it here.")
+@click.argument("prompt", metavar="PROMPT|-")
+@click.option("--session", "wanted", metavar="ID", help="Give this session its next prompt, with its own agent.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One event a line; the last line is as sessions show --json."
+)
+@click.option("--quiet", "-q", is_flag=True, help="Only the final answer on stdout.")
+@click.option("--verbose", "-v", is_flag=True, help="Also where turns begin and end.")
+@with_settings(new_sessions=True)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    settings: Settings,
+    prompt: str,
+    wanted: str | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Start a session with PROMPT (- reads stdin) and work on it here until it ends or pauses.
+
+    The id is printed first, on stderr, as soon as the session is stored: from there on nothing is lost.
+    Ctrl-C pauses it where it stands and says how to go on; a second one leaves at once.
+
+    \b
+      nonoka run "Why does tests/test_io.py fail?"
+      nonoka run --session 3f2a "Now mend it."
+      git diff | nonoka run -q - > review.txt
+
+    Exit status: 0 answered, 1 failed or cancelled, 2 usage, 3 paused, 130 interrupted, 143 terminated (handed
+    back to the workers).
+    """
+    if as_json and quiet:
+        raise click.UsageError("--json and --quiet exclude each other", context)
+    if wanted is not None:
+        must_exist(settings, wanted)
+        if given := given_for_new_sessions(context):
+            raise UsageError(f"{given[0]} is for new sessions: one that exists keeps its model, agent and limits")
+    display = Display(as_json=as_json, quiet=quiet, verbose=verbose)
+    text = prompt_text(prompt)
+    return asyncio.run(_new(settings, text, display) if wanted is None else _next(settings, wanted, text, display))
+
+
+async def _new(settings: Settings, prompt: str, display: Display) -> int:
+    async with Runner(settings=settings) as runner:
+        with Interrupts() as interrupts:
+            session_id, claimed = await runner.create(None, prompt)
+            say(session_id)
+            return await work_here(runner, session_id, interrupts, display, claimed=claimed)
+
+
+async def _next(settings: Settings, wanted: str, prompt: str, display: Display) -> int:
+    async with Runner(settings=settings) as runner:
+        store = runner.ports.store
+        index = await store.find_session(wanted)
+        check_workable(runner, index)
+        before = await store.detail(index.session_id)
+        with Interrupts() as interrupts:
+            await accept.send_message(store, index.session_id, prompt)
+            if before.state.status is SessionStatus.PAUSED:
+                await accept.send_signal(store, index.session_id, SignalKind.RESUME)
+            say(index.session_id)
+            seq = before.events[-1].seq if before.events else 0
+            return await work_here(runner, index.session_id, interrupts, display, after_seq=seq)
+
+
+def check_workable(runner: Runner, index: SessionIndex) -> None:
+    """Raise UsageError where this process could not work on the session: its model, or its agent."""
+    runner.ports.models.check(index.model)
+    runner.ports.agents.load(index.agent)

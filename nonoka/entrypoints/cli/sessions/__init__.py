@@ -1,0 +1,1 @@
+"""``nonoka sessions ...``: look at sessions, and signal them."""

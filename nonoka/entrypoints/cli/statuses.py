@@ -1,0 +1,42 @@
+"""What a session's status means for an exit status and for what a person can do next."""
+
+from __future__ import annotations
+
+from nonoka.entrypoints.cli.failures import FAILED, say
+from nonoka.ports.store import TaskStore
+from nonoka.records.session import SessionStatus
+
+PAUSED = 3
+
+_EXIT = {
+    SessionStatus.COMPLETED: 0,
+    SessionStatus.FAILED: FAILED,
+    SessionStatus.CANCELLED: FAILED,
+    SessionStatus.PAUSED: PAUSED,
+}
+
+
+def exit_status(status: SessionStatus) -> int:
+    """0 done, 1 failed or cancelled, 3 paused; one that still runs has not failed: 0."""
+    return _EXIT.get(status, 0)
+
+
+async def say_if_nobody_works(store: TaskStore) -> None:
+    """If no process works on this store's sessions, stderr says how to start one."""
+    if all(worker.kind == "sweep" for worker in await store.workers()):
+        say("nonoka: no worker is running on this store; start one with: nonoka worker")
+
+
+def next_steps(session_id: str, status: SessionStatus) -> str:
+    """The commands that lead on from here, as one line."""
+    prompt = f'nonoka run --session {session_id} "..."'
+    match status:
+        case SessionStatus.PAUSED:
+            return f"nonoka sessions resume {session_id} --here, or: {prompt}"
+        case SessionStatus.FAILED:
+            return f"nonoka sessions retry {session_id} --here, or: {prompt}"
+        case SessionStatus.COMPLETED | SessionStatus.CANCELLED:
+            return prompt
+        case _:
+            here = f"nonoka sessions resume {session_id} --here"
+            return f"a worker takes it up (nonoka worker), or work on it here: {here}"

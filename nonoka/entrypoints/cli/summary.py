@@ -1,0 +1,54 @@
+"""The lines that close what a person watched: how the session stands, and what may come next."""
+
+from __future__ import annotations
+
+import sys
+
+from nonoka.decisions.final_answer import final_answer
+from nonoka.entrypoints.cli.failures import say
+from nonoka.entrypoints.cli.figures import counted, printable, seconds, tokens
+from nonoka.entrypoints.cli.screen import Span, Style
+from nonoka.entrypoints.cli.statuses import next_steps
+from nonoka.records.session import SessionState, SessionStatus
+
+STATUS_STYLE: dict[str, Style] = {
+    SessionStatus.COMPLETED: "good",
+    SessionStatus.FAILED: "bad",
+    SessionStatus.CANCELLED: "bad",
+    SessionStatus.PAUSED: "warn",
+}
+
+
+def closing_line(state: SessionState) -> list[Span]:
+    """Status, turns, tokens, time and id, of the run that was watched."""
+    runtime, usage = state.runtime_state, state.runtime_state.usage
+    # The time is counted once the run ends or pauses.
+    time = [seconds(usage.active_ms)] if runtime.clock_started_at is None else []
+    figures = [counted(usage.model_turns, "turn"), tokens(usage), *time, state.session_id]
+    return [
+        Span(state.status.value, STATUS_STYLE.get(state.status, "strong")),
+        Span(" · " + " · ".join(figures) + "\n", "dim"),
+    ]
+
+
+def say_why_not_done(state: SessionState) -> None:
+    """If the session isn't completed, stderr says why, and what leads on."""
+    ended, status = state.runtime_state.termination, state.status
+    if status is SessionStatus.COMPLETED:
+        return
+    why = f": {ended.error_type}: {ended.message}" if ended is not None and ended.error_type else ""
+    if status is SessionStatus.FAILED:
+        say(f"nonoka: error: the session failed{why}")
+    else:
+        say(f"nonoka: the session is {status.value}{why}")
+    say(f"nonoka: next: {next_steps(state.session_id, status)}")
+
+
+def write_answer(state: SessionState) -> None:
+    """The final answer alone is on stdout, if there is one; to a terminal, without what could steer it."""
+    answer = final_answer(state)
+    if answer is None:
+        return
+    text = printable(answer) if sys.stdout.isatty() else answer
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()

@@ -16,8 +16,8 @@ help: ## List the targets
 
 setup: .venv/ready ## Make .venv with everything that is needed
 
-demo: setup ## See a session run: no key, no server
-	@$(BIN)/python examples/first_run.py
+demo: setup ## See a worker killed and its work recovered: no key, no server
+	@$(BIN)/nonoka demo
 
 test: setup ## Run the tests
 	@$(BIN)/python -m pytest -q

@@ -107,9 +107,7 @@ async def next_of(timeline: AsyncIterator[Event], wanted: EventType) -> Event:
 
 
 async def created(store: SqliteStore, home: Path, script: str) -> str:
-    request = SessionRequest(
-        prompt="go", agent="default", model=f"script:{home / script}", working_dir=home
-    )
+    request = SessionRequest(prompt="go", agent="default", model=f"script:{home / script}", working_dir=home)
     return (await create_session(store, SystemClock(), request))[0]
 
 

@@ -6,8 +6,10 @@ NonokaError
 │   ├── AmbiguousSession    several sessions have this prefix
 │   └── AgentUnloadable     the agent can't be imported here
 ├── StoreError              the store can't be used (exit status 1)
+│   ├── StoreVanished       its file was removed or replaced while it was in use
 │   ├── StoreBusy           another process held the write lock for too long
 │   └── StoreTooNew         written by a newer nonoka
+├── KeyTaken                a session was enqueued under this key before; not a fault, it is that session
 ├── WorkerUnfit             this process must end: something in it can't be stopped otherwise
 ├── ClaimLost               a commit was refused: its claim is no longer the task's
 ├── ModelFailure            a model request that brought no answer; says whether waiting may help
@@ -50,12 +52,24 @@ class StoreError(NonokaError):
     """The store can't be used."""
 
 
+class StoreVanished(StoreError):
+    """The store's file was removed or replaced while it was in use; commits would go into the void."""
+
+
 class StoreBusy(StoreError):
     """Another process held the write lock for too long; nothing was written."""
 
 
 class StoreTooNew(StoreError):
     """The store, or a session in it, was written by a newer nonoka."""
+
+
+class KeyTaken(NonokaError):
+    """A session was created under this key before: ``session_id``. Nothing was written."""
+
+    def __init__(self, key: str, session_id: str) -> None:
+        super().__init__(f"the key {key!r} is that of session {session_id!r}")
+        self.session_id = session_id
 
 
 class WorkerUnfit(NonokaError):

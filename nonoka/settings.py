@@ -5,6 +5,8 @@ Read by hand and checked by pydantic: pydantic-settings would add 70 ms to every
 
 from __future__ import annotations
 
+import difflib
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,7 +85,7 @@ def _project(cwd: Path) -> Path:
 
 def _nearest(cwd: Path, name: str) -> Path | None:
     for directory in (cwd, *cwd.parents):
-        if (directory / name).exists():
+        if os.path.exists(directory / name):  # Path.exists raises where a directory above may not be looked into
             return directory / name
     return None
 
@@ -92,11 +94,28 @@ def _read_toml(file: Path, names: tuple[str, ...]) -> dict[str, object]:
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{file} can't be read: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{file} can't be read: {why}") from None
     unknown = sorted(set(found) - set(names))
     if unknown:
-        raise UsageError(f"{file}: no setting is called {unknown[0]!r}; there are: {', '.join(names)}")
-    return found
+        near = difflib.get_close_matches(unknown[0], names, n=1)
+        meant = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+        raise UsageError(f"{file}: no setting is called {unknown[0]!r}; {meant}")
+    return {name: _anchored(name, value, file.parent) for name, value in found.items()}
+
+
+def _anchored(name: str, value: object, directory: Path) -> object:
+    """A path in a file is meant from there, wherever below it somebody stands."""
+    if not isinstance(value, str):
+        return value
+    kind, colon, rest = value.partition(":")
+    if name == "db":
+        return str(directory / Path(value).expanduser())
+    if name == "model" and kind == "script":
+        return f"script:{directory / Path(rest).expanduser()}"
+    if name == "agent" and colon and (kind.endswith(".py") or "/" in kind):
+        return f"{directory / Path(kind).expanduser()}:{rest}"
+    return value
 
 
 def _explained(error: ValidationError, origin: Mapping[str, str]) -> str:

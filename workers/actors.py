@@ -6,10 +6,8 @@ import asyncio
 
 import dramatiq
 
+from nonoka.adapters.brokers.queue_names import QUEUE, TURN_ACTOR
 from workers.middleware import WorkerLife
-
-#: The one queue. Which task comes first is decided in the store, not here.
-QUEUE = "nonoka"
 
 
 def declare_actors(broker: dramatiq.Broker, life: WorkerLife) -> None:
@@ -22,4 +20,4 @@ def declare_actors(broker: dramatiq.Broker, life: WorkerLife) -> None:
         except asyncio.CancelledError:
             return  # the worker stops; what was held is handed back
 
-    dramatiq.actor(broker=broker, queue_name=QUEUE)(react_turn)
+    dramatiq.actor(broker=broker, queue_name=QUEUE, actor_name=TURN_ACTOR)(react_turn)

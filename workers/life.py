@@ -8,11 +8,12 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
-from nonoka.adapters.brokers.in_process import WakeUp
-from nonoka.app import WorkerParts, Wrap, as_worker, open_ports
+import dramatiq
+
+from nonoka.app import WorkerParts, Wrap, as_worker, broker_name, open_ports
 from nonoka.errors import NonokaError, StoreError, WorkerUnfit
 from nonoka.settings import Settings
-from workers.feeder import Feeder
+from workers.queues import Feed, Queue
 
 log = logging.getLogger(__name__)
 
@@ -26,33 +27,36 @@ DRAIN_S = 5.0
 class Life:
     """What a worker process holds between its boot and its end."""
 
-    def __init__(self, settings: Settings, *, wrap: Wrap | None, die: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, queue: Queue, *, wrap: Wrap | None, die: Callable[[str], None]) -> None:
         self._settings = settings
+        self._queue = queue
         self._wrap = wrap
         self._die = die
         self._stack = AsyncExitStack()
         self._beside: list[asyncio.Task[None]] = []
         self._stopping = False
         self._parts: WorkerParts
-        self._feeder: Feeder
+        self._feed: Feed
         self._feeding: asyncio.Task[None]
 
-    async def start(self, *, threads: int, push: Callable[[str], None]) -> None:
+    async def start(self, worker: dramatiq.Worker) -> None:
         """The process is a worker: it beats, sweeps and feeds. Raises NonokaError where it can't be one."""
-        wake_up = WakeUp()
-        ports = await self._stack.enter_async_context(open_ports(self._settings, broker=wake_up, wrap=self._wrap))
-        self._parts = await self._stack.enter_async_context(as_worker(ports, "worker"))
-        self._feeder = Feeder(ports, self._parts.tasks, wake_up, threads=threads, push=push)
-        self._feeding = self._keep("feeder", self._feeder.feed_forever())
+        opened = await self._stack.enter_async_context(open_ports(self._settings, broker=self._queue.port))
+        await self._queue.open(opened, worker)
+        ports = self._wrap(opened) if self._wrap else opened
+        name = broker_name(self._settings)
+        self._parts = await self._stack.enter_async_context(as_worker(ports, "worker", broker=name))
+        self._feed = self._queue.feed(ports, self._parts.tasks)
+        self._feeding = self._keep("feeder", self._feed.feed_forever())
         self._keep("heartbeat", self._parts.keeper.keep())
         self._keep("sweeper", self._parts.sweeper.sweep_forever())
-        log.info("worker_started worker=%s threads=%s", self._parts.worker.worker_id, threads)
+        log.info("worker_started worker=%s threads=%s", self._parts.worker.worker_id, worker.worker_threads)
 
     async def run(self, task_id: str) -> None:
         """Run this task, or the next due one if it is taken."""
         try:
             if not self._stopping:
-                await self._parts.tasks.run_due(task_id)
+                await self._parts.tasks.run_due(task_id, deaths=await self._feed.deaths_of(task_id))
         except asyncio.CancelledError:
             log.info("task_handed_back task=%s", task_id)
         except WorkerUnfit as error:
@@ -61,7 +65,7 @@ class Life:
             # What this process held is settled by whoever sweeps; going on could only repeat the failure.
             await self._leave(f"the store failed: {error}")
         finally:
-            await self._feeder.thread_freed()
+            await self._feed.thread_freed()
 
     async def stop(self) -> None:
         """Take nothing new; give what runs its grace, then have it handed back."""

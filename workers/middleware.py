@@ -17,9 +17,10 @@ from dramatiq.asyncio import get_event_loop_thread
 from dramatiq.middleware import Middleware
 
 from nonoka.app import Wrap
-from nonoka.errors import NonokaError
+from nonoka.errors import NonokaError, StoreBusy
 from nonoka.settings import Settings
 from workers.life import Life
+from workers.queues import Queue
 
 T = TypeVar("T")
 
@@ -27,25 +28,24 @@ T = TypeVar("T")
 EXIT_UNUSABLE = 78
 #: Exit status of a worker that broke: a fresh process may do better.
 EXIT_BROKEN = 70
-#: How long the event loop may be stuck: as long as a lease.
+#: How long the event loop, or the consumer, may be stuck: as long as a lease.
 STUCK_S = 30.0
 
 
 class WorkerLife(Middleware):
     """Ties a worker's Life to Dramatiq's worker. Listed after AsyncIO, whose event loop it uses."""
 
-    def __init__(self, settings: Settings, *, wrap: Wrap | None = None) -> None:
-        self._life = Life(settings, wrap=wrap, die=lambda why: _exit(EXIT_BROKEN, why))
+    def __init__(self, settings: Settings, queue: Queue, *, wrap: Wrap | None = None) -> None:
+        self._queue = queue
+        self._life = Life(settings, queue, wrap=wrap, die=lambda why: _exit(EXIT_BROKEN, why))
         self._over = threading.Event()
 
     def before_worker_boot(self, broker: dramatiq.Broker, worker: dramatiq.Worker) -> None:
         """The app is open and the feeder runs, or the process ends with a clear line."""
-
-        def push(task_id: str) -> None:
-            broker.get_actor("react_turn").send(task_id)
-
         try:
-            _on_loop(self._life.start(threads=worker.worker_threads, push=push))
+            _on_loop(self._life.start(worker))
+        except StoreBusy as error:
+            _exit(EXIT_BROKEN, str(error))
         except NonokaError as error:
             _exit(EXIT_UNUSABLE, str(error))
         except Exception as error:  # noqa: BLE001  Dramatiq would log it and work on without a store
@@ -58,6 +58,7 @@ class WorkerLife(Middleware):
     def before_worker_shutdown(self, broker: dramatiq.Broker, worker: dramatiq.Worker) -> None:
         """What runs is given its grace, then handed back; Dramatiq waits for its threads meanwhile."""
         self._over.set()
+        self._queue.drain()
         self.hurry()
 
     def hurry(self) -> None:
@@ -75,7 +76,12 @@ class WorkerLife(Middleware):
         await self._life.run(task_id)
 
     def _watch(self, worker: dramatiq.Worker) -> None:
+        pulse, still = self._queue.pulse(), 0
         while not self._over.wait(1.0):
+            before, pulse = pulse, self._queue.pulse()
+            still = still + 1 if pulse is not None and pulse == before else 0
+            if still >= STUCK_S and not self._over.is_set():
+                _exit(EXIT_BROKEN, f"its consumer has not moved for {STUCK_S:g} s")
             dead = [t.name for t in (*worker.workers, *worker.consumers.values()) if not t.is_alive()]
             if dead and not self._over.is_set():
                 _exit(EXIT_BROKEN, f"its threads have died: {', '.join(dead)}")

@@ -38,8 +38,9 @@ class _Supervisor:
     status: int = 0
 
     def run(self) -> int:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # by nohup
+                signal.signal(number, self._on_signal)
         while not self.stop.is_set():
             for slot in self.slots:
                 self._look_at(slot)
@@ -65,7 +66,8 @@ class _Supervisor:
             self.status = 1
             self.stop.set()
             return
-        slot.failures = slot.failures + 1 if slot.lived < _SHORT_LIFE_LOOKS else 0
+        # One that a signal ended (a negative status) didn't fail by itself: it is replaced at once.
+        slot.failures = slot.failures + 1 if status >= 0 and slot.lived < _SHORT_LIFE_LOOKS else 0
         slot.pause = min(_LONGEST_PAUSE_LOOKS, (1 << slot.failures) - 1)
         print(  # noqa: T201
             f"nonoka: a worker process ended with status {status}; starting another", file=sys.stderr, flush=True
@@ -95,7 +97,7 @@ class _Supervisor:
 
 
 def supervise(settings: Settings, *, processes: int, threads: int) -> int:
-    """Run this many worker processes until SIGTERM or SIGINT; returns the exit status.
+    """Run this many worker processes until SIGTERM, SIGINT or SIGHUP; returns the exit status.
 
     One that dies is replaced. The first signal lets them finish or hand back (8 s), the second has them
     hand back at once, the third kills them. If this process is killed, the kernel tells them to stop.

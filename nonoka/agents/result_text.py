@@ -22,12 +22,13 @@ def capped(text: str, max_bytes: int, *, note: str = "") -> tuple[str, int]:
     """The (clean) text within ``max_bytes`` of UTF-8, and how many bytes were cut from its middle (0: none).
 
     Head and tail are kept, whole characters only; a line between them says how much is missing and then
-    ``note`` (say, how to get the rest). Where not even that line fits, only the head is kept.
+    ``note`` (say, how to get the rest), in which ``{head}`` stands for the number of characters before it.
+    Where not even that line fits, only the head is kept.
     """
     data = text.encode()
     if len(data) <= max_bytes:
         return text, 0
-    widest = len(_cut_line(len(data), note).encode())
+    widest = len(_cut_line(len(data), note, len(text)).encode())
     room = max_bytes - widest
     if room < 0:
         head = data[: max(0, max_bytes)].decode(errors="ignore")
@@ -35,8 +36,9 @@ def capped(text: str, max_bytes: int, *, note: str = "") -> tuple[str, int]:
     head = data[: room - room // 2].decode(errors="ignore")
     tail = data[len(data) - room // 2 :].decode(errors="ignore")
     cut = len(data) - len(head.encode()) - len(tail.encode())
-    return head + _cut_line(cut, note) + tail, cut
+    return head + _cut_line(cut, note, len(head)) + tail, cut
 
 
-def _cut_line(cut: int, note: str) -> str:
+def _cut_line(cut: int, note: str, head: int) -> str:
+    note = note.replace("{head}", str(head))
     return f"\n[… {cut} bytes are cut out here{'; ' + note if note else ''} …]\n"

@@ -17,7 +17,12 @@ from nonoka.records.signal import Signal, SignalKind
 from nonoka.records.tool import CallResult
 
 CANCELLED_RESULT = "not run: the session was cancelled"
-CUT_OFF_RESULT = "interrupted: the session was cancelled while this ran; its outcome is unknown"
+CUT_OFF_RESULT = "interrupted: the session was cancelled after this had begun; its outcome is unknown"
+
+
+def interrupts(signal: Signal) -> bool:
+    """Whether what runs is cut off for it: a cancel, and a pause whose payload says ``now``."""
+    return signal.kind is SignalKind.CANCEL or (signal.kind is SignalKind.PAUSE and "now" in signal.payload)
 
 
 def wants_attention(view: SessionView) -> bool:
@@ -71,9 +76,9 @@ def drain_into_history(draft: Draft) -> None:
 
 
 def answer_dangling(draft: Draft, *, not_begun: CallResult, cut_off: CallResult) -> None:
-    """Give each call without a result one, and close the turn."""
+    """Give each call without a result one, ``cut_off`` if an attempt of it had begun, and close the turn."""
     for call in draft.dangling:
-        draft.answer_call(call, cut_off if call.status == "begun" else not_begun)
+        draft.answer_call(call, cut_off if call.attempt else not_begun)
     if draft.calls:
         draft.close_calls()
 

@@ -33,10 +33,10 @@ def release_lost(draft: Draft) -> None:
         _give_up(draft, deaths)
         return
     if _settle(draft):
-        draft.release_task(not_before=0, retries=task.retries, deaths=deaths)
+        draft.release_task(not_before=draft.now, retries=task.retries, deaths=deaths)
 
 
-def hand_back(draft: Draft) -> None:
+def hand_back(draft: Draft, why: str = "handed_back") -> None:
     """The worker stops before the task is done: calls are settled, and another worker may go on at once.
 
     Where a cancel or a pause was the reason, it has its effect in the same commit.
@@ -45,12 +45,10 @@ def hand_back(draft: Draft) -> None:
         attend(draft)
         return
     task = draft.view.task
-    draft.tell(
-        EventType.TURN_RELEASED, turn=task.turn, attempt=task.attempt, deaths=task.deaths, why="handed_back"
-    )
+    draft.tell(EventType.TURN_RELEASED, turn=task.turn, attempt=task.attempt, deaths=task.deaths, why=why)
     if not _settle(draft):
         return
-    draft.release_task(not_before=0, retries=task.retries, deaths=task.deaths)
+    draft.release_task(not_before=draft.now, retries=task.retries, deaths=task.deaths)
     if wants_attention(draft.view):
         attend(draft)
 

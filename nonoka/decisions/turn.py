@@ -155,18 +155,18 @@ def record_answer(draft: Draft, answer: ModelAnswer, plans: CallPlans) -> None:
         metadata["provider"] = answer.provider
     entry = draft.append(MemoryRole.ASSISTANT, answer.text, metadata, answer.usage.output_tokens)
     draft.made_progress()
+    spent = {"input_tokens", "output_tokens", "cost_usd", "cost_unknown", "estimated"}
     draft.tell(
         EventType.MODEL_ANSWERED,
         turn=turn,
         position=entry.position,
         text=answer.text,
         calls=[{"id": call.id, "name": call.name, "args": call.args} for call in calls],
-        usage=usage.model_dump(mode="json", include={"input_tokens", "output_tokens", "cost_usd", "estimated"}),
+        usage=usage.model_dump(mode="json", include=spent),
     )
     if calls:
         draft.open_calls(entry, turn)
-        if not wants_attention(draft.view):
-            advance_calls(draft, plans)
+        advance_calls(draft, plans)
     else:
         end_turn(draft)
 
@@ -174,8 +174,11 @@ def record_answer(draft: Draft, answer: ModelAnswer, plans: CallPlans) -> None:
 def advance_calls(draft: Draft, plans: CallPlans) -> None:
     """Commit B: begin the calls that come next, answer those that can't run; end the turn after the last.
 
-    Calls that only read begin side by side; any other begins alone, in the order asked.
+    Calls that only read begin side by side; any other begins alone, in the order asked. Where a cancel or a
+    pause came in meanwhile this changes nothing: ``next_action`` has it heeded first.
     """
+    if wants_attention(draft.view):
+        return
     begun: list[CallState] = []
     for call in draft.dangling:
         plan = plans[call.place]
@@ -196,18 +199,14 @@ def advance_calls(draft: Draft, plans: CallPlans) -> None:
 
 
 def finish_call(draft: Draft, place: int, result: CallResult, plans: CallPlans) -> None:
-    """Commit C: a call's result; with the last one under way, what comes after it as well.
-
-    What comes after is left to ``next_action`` where a cancel or a pause came in meanwhile.
-    """
+    """Commit C: a call's result; with the last one under way, what comes after it as well."""
     call = draft.calls[place]
     if call.status == "done":
         return
     draft.answer_call(call, result)
     draft.made_progress()
-    if any(c.status == "begun" for c in draft.calls) or wants_attention(draft.view):
-        return
-    advance_calls(draft, plans)
+    if not any(c.status == "begun" for c in draft.calls):
+        advance_calls(draft, plans)
 
 
 def end_turn(draft: Draft) -> None:

@@ -8,7 +8,7 @@ from nonoka.agents.plain_value import clean_text
 from nonoka.decisions import turn
 from nonoka.decisions.titles import title_of
 from nonoka.engine.deciding import deciding
-from nonoka.errors import UsageError
+from nonoka.errors import KeyTaken, UsageError
 from nonoka.ports.clock import Clock
 from nonoka.ports.store import SessionStore
 from nonoka.records.base import Record
@@ -28,6 +28,7 @@ class SessionRequest(Record):
     working_dir: Path
     limits: RuntimeLimits = RuntimeLimits()
     parent: str | None = None
+    enqueue_key: str | None = None
 
 
 async def create_session(
@@ -36,7 +37,8 @@ async def create_session(
     """The session is stored with its prompt and its first task; returns its id.
 
     From here on nothing of it is lost. With ``claim_by`` its first turn is claimed in the same transaction.
-    Raises UsageError.
+    Where a session was created under the request's ``enqueue_key`` before, that one's id is returned, and
+    nothing is stored or claimed. Raises UsageError.
     """
     session_id, now, prompt = clock.new_id(), clock.now_ms(), clean_text(request.prompt)
     working_dir = str(request.working_dir)
@@ -52,6 +54,7 @@ async def create_session(
             created_at=now,
             last_active=now,
             parent=request.parent,
+            metadata={"enqueue_key": request.enqueue_key} if request.enqueue_key is not None else {},
         ),
         state=SessionState(
             session_id=session_id, start_time=now, runtime_state=SessionRuntimeState(limits=request.limits)
@@ -65,7 +68,10 @@ async def create_session(
             NewEvent(type=EventType.PROMPT_ACCEPTED, data={"position": 0}),
         ),
     )
-    return session_id, await store.create_session(new, claim_by=claim_by, decide=deciding(turn.begin))
+    try:
+        return session_id, await store.create_session(new, claim_by=claim_by, decide=deciding(turn.begin))
+    except KeyTaken as taken:
+        return taken.session_id, None
 
 
 async def send_message(store: SessionStore, session_id: str, text: str) -> None:
@@ -73,6 +79,9 @@ async def send_message(store: SessionStore, session_id: str, text: str) -> None:
     await store.add_signal(session_id, NewSignal(kind=SignalKind.MESSAGE, payload={"text": clean_text(text)}))
 
 
-async def send_signal(store: SessionStore, session_id: str, kind: SignalKind) -> None:
-    """The signal is in the session's inbox, and what must heed it will."""
-    await store.add_signal(session_id, NewSignal(kind=kind))
+async def send_signal(store: SessionStore, session_id: str, kind: SignalKind, *, now: bool = False) -> None:
+    """The signal is in the session's inbox, and what must heed it will.
+
+    A pause takes effect after the call in flight; with ``now`` that call, or model request, is cut off.
+    """
+    await store.add_signal(session_id, NewSignal(kind=kind, payload={"now": "true"} if now else {}))

@@ -24,6 +24,6 @@ async def drive(ports: Ports, tasks: TaskRunner, session_id: str, *, claimed: Co
         if standing.at_rest:
             return standing
         now = ports.clock.now_ms()
-        due = any(t.status is TaskStatus.READY and t.not_before <= now for t in standing.live_tasks)
-        if not (due and await tasks.run_due(session_id=session_id)):
+        due = [t for t in standing.live_tasks if t.status is TaskStatus.READY and t.not_before <= now]
+        if not (due and await tasks.run_due(session_id=session_id, deaths=due[0].deaths)):
             await ports.clock.sleep_ms(LOOK_MS)

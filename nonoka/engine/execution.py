@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nonoka.agents.agent import Agent
+from nonoka.agents.builtin.results import read_result
 from nonoka.agents.context import ToolContext
 from nonoka.agents.environment import clean_environment
 from nonoka.agents.invocation import Invocation
@@ -97,6 +99,8 @@ class Execution:
             deps=self.agent.deps() if self.agent.deps is not None else None,
             workspace=workspace,
             spawn=self._spawn if effect is not Effect.READ_ONLY else None,
+            results=functools.partial(self.ports.artifacts.read, self.claim.session_id),
+            max_result_bytes=self.agent.max_tool_result_bytes,
         )
 
     async def _spawn(self, command: str, timeout_s: float) -> CommandResult:
@@ -132,5 +136,8 @@ class Execution:
         except OSError as error:
             log.warning("artifact_not_kept call=%s: %s", self.call.call_id, error)
             return CallResult(content=short)
-        short, _ = capped(text, self.agent.max_tool_result_bytes, note=f"the whole is kept as {handle}")
+        note = f"the whole is kept as {handle}"
+        if read_result in self.agent.tools:
+            note += f"; read on with read_result(handle={handle!r}, offset={{head}})"
+        short, _ = capped(text, self.agent.max_tool_result_bytes, note=note)
         return CallResult(content=short, artifact=handle)

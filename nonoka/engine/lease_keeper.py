@@ -1,13 +1,17 @@
-"""The heartbeat: renews the leases of a worker and learns of what was lost or cancelled meanwhile."""
+"""The heartbeat: renews the leases of a worker and learns of what was lost meanwhile and of who is to stop."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
+from nonoka.errors import NonokaError
 from nonoka.records.commit import Claim
 from nonoka.records.task import session_of
+
+log = logging.getLogger(__name__)
 
 #: Between two heartbeats: a cancel is heard within this time, and a lease (30 s) survives many lost ones.
 HEARTBEAT_MS = 1_000
@@ -33,17 +37,17 @@ class LeaseKeeper:
         self._orphans: set[_Held] = set()
 
     async def beat(self) -> None:
-        """All leases run anew; tasks whose claim is gone, and those of cancelled sessions, are interrupted."""
+        """All leases run anew; what runs without its claim, or is to stop for a signal, is interrupted."""
         held = set((await self._ports.store.renew(self._worker_id)).items())
         mine = {(running.claim.task_id, running.claim.fence): running for running in self._running}
-        missing, orphans = mine.keys() - held, held - mine.keys()
+        missing, orphans = mine.keys() - held, held - mine.keys() - self._running.withheld
         for key in missing & self._missing:
             mine[key].interrupt("lost")
         for task_id, fence in orphans & self._orphans:
-            await self._hand_back(self._claim(task_id, fence))
+            await self._give_up(self._claim(task_id, fence))
         self._missing, self._orphans = missing, orphans
         if mine:
-            await self._heed_cancels()
+            await self._heed_signals()
 
     async def keep(self) -> None:
         """Beat until cancelled. Raises what a beat raises: a worker that can't beat must not go on."""
@@ -51,10 +55,17 @@ class LeaseKeeper:
             await self.beat()
             await self._ports.clock.sleep_ms(HEARTBEAT_MS)
 
-    async def _heed_cancels(self) -> None:
-        cancelled = await self._ports.store.cancelled_sessions(self._worker_id)
+    async def _give_up(self, claim: Claim) -> None:
+        try:
+            await self._hand_back(claim)
+        except NonokaError as error:
+            # What can't be settled now is tried again at the next beat; the heartbeat goes on for the others.
+            log.warning("hand_back_failed task=%s: %s", claim.task_id, error)
+
+    async def _heed_signals(self) -> None:
+        wanted = await self._ports.store.sessions_to_interrupt(self._worker_id)
         for running in self._running:
-            if running.claim.session_id in cancelled:
+            if running.claim.session_id in wanted:
                 running.interrupt("signal")
 
     def _claim(self, task_id: str, fence: int) -> Claim:

@@ -34,6 +34,9 @@ class Running:
 
     def __init__(self) -> None:
         self._tasks: set[RunningTask] = set()
+        #: (task id, fence) of what this process holds though no task of it runs: what it has taken over to
+        #: settle, and what a thread still works on that only the end of this process stops
+        self.withheld: set[tuple[str, int]] = set()
 
     def __len__(self) -> int:
         return len(self._tasks)

@@ -7,6 +7,7 @@ import logging
 from nonoka.decisions import recovery
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
+from nonoka.engine.running import Running
 from nonoka.engine.settle import end_processes
 from nonoka.errors import ClaimLost, NonokaError, StoreError
 from nonoka.records.commit import LostClaim
@@ -23,9 +24,10 @@ SWEEP_MS = 1_000
 class Sweeper:
     """One worker's recovery passes."""
 
-    def __init__(self, ports: Ports, worker_id: str) -> None:
+    def __init__(self, ports: Ports, worker_id: str, running: Running) -> None:
         self._ports = ports
         self._worker_id = worker_id
+        self._running = running
 
     async def sweep(self) -> SweepReport:
         """One pass: lost claims are settled and released, sessions without a task have one again.
@@ -68,7 +70,7 @@ class Sweeper:
     async def _release(self, lost: LostClaim, known: dict[str, Liveness], found: _Findings) -> None:
         owner = lost.owner
         if owner is not None and known[owner.worker_id] is not Liveness.DEAD:
-            if not await self._ports.processes.end_owner(owner):
+            if owner.kind == "embedded" or not await self._ports.processes.end_owner(owner):
                 why = f"process {owner.pid} holds it, does nothing, and can't be ended from here: end it"
                 found.waiting.append(Waiting(task_id=lost.task.task_id, worker_id=owner.worker_id, why=why))
                 return
@@ -77,8 +79,13 @@ class Sweeper:
         if taken is None:
             return
         claim, view = taken
-        await end_processes(self._ports.processes, claim.session_id, view.calls)
-        committed = await self._ports.store.commit(claim, deciding(recovery.release_lost))
+        held = (claim.task_id, claim.fence)
+        self._running.withheld.add(held)
+        try:
+            await end_processes(self._ports.processes, claim.session_id, view.calls)
+            committed = await self._ports.store.commit(claim, deciding(recovery.release_lost))
+        finally:
+            self._running.withheld.discard(held)
         log.info("claim_released task=%s owner=%s", claim.task_id, lost.task.lease_owner)
         if committed.view.state.status is SessionStatus.FAILED:
             found.failed.append(claim.session_id)

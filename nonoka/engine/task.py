@@ -14,7 +14,9 @@ from nonoka.engine.running import Running, RunningTask
 from nonoka.engine.settle import end_processes
 from nonoka.engine.solitude import Solitude
 from nonoka.engine.turn import TurnRunner
+from nonoka.engine.unloadable import UnloadableAgents
 from nonoka.errors import AgentUnloadable, ClaimLost, StoreError, WorkerUnfit
+from nonoka.ports.store import ANY_DEATHS
 from nonoka.records.commit import Changes, Claim, Committed, SessionView
 from nonoka.records.task import task_id_of
 
@@ -35,31 +37,40 @@ class TaskRunner:
         self._stay = stay
         self._turns = TurnRunner(ports, stay=stay)
         self._solitude = Solitude()
-        self.unloadable: set[str] = set()
+        self.unloadable = UnloadableAgents(ports.clock)
 
-    async def run_due(self, task_id: str | None = None, *, session_id: str | None = None) -> bool:
+    async def run_due(self, task_id: str | None = None, *, session_id: str | None = None, deaths: int = 0) -> bool:
         """Claim a due task and run it; False if there was none to claim.
 
+        ``deaths`` is what that task has cost: one that runs alone waits for its room before it is claimed,
+        and so do those that wait for its end, so that only what runs is blamed for the end of its worker.
         Raises WorkerUnfit or StoreError where this process should end, and CancelledError, once what was
         held is handed back, where it is to stop.
         """
-        committed = await self._ports.store.claim(
-            self._worker_id,
-            deciding(turn.begin),
-            task_id=task_id,
-            session_id=session_id,
-            agents_to_skip=sorted(self.unloadable),
-        )
-        if committed is None:
-            return False
-        await self.run_claimed(committed)
-        return True
+        alone = deaths >= retry.SOLITARY_DEATHS
+        async with self._solitude.room(alone=alone):
+            committed = await self._ports.store.claim(
+                self._worker_id,
+                deciding(turn.begin),
+                task_id=task_id,
+                session_id=session_id,
+                agents_to_skip=self.unloadable.names(),
+                most_deaths=ANY_DEATHS if alone else retry.SOLITARY_DEATHS - 1,
+            )
+            if committed is None:
+                return False
+            await self._run_claimed(committed)
+            return True
 
     async def run_claimed(self, committed: Committed) -> None:
-        """Run a task that was claimed for this worker. Raises as ``run_due``."""
+        """Run a new task that was claimed for this worker. Raises as ``run_due``."""
+        async with self._solitude.room(alone=False):
+            await self._run_claimed(committed)
+
+    async def _run_claimed(self, committed: Committed) -> None:
         with self._running.entered(committed.claim) as running:
             try:
-                done = await self._run(committed, running)
+                done = await self._turns.run(committed, await self._agent(committed), running)
             except asyncio.CancelledError:
                 await self._stop(running)
                 return
@@ -68,12 +79,15 @@ class TaskRunner:
                 return
             except AgentUnloadable as error:
                 log.error("agent_unloadable agent=%s: %s", committed.view.index.agent, error)
-                self.unloadable.add(committed.view.index.agent)
-                await self.hand_back(running.claim)
+                self.unloadable.note(committed.view.index.agent)
+                await self.hand_back(running.claim, why=f"agent_unloadable: {error}")
                 if self._stay:
                     raise
                 return
-            except (WorkerUnfit, StoreError):
+            except WorkerUnfit:
+                self._running.withheld.add((running.claim.task_id, running.claim.fence))
+                raise
+            except StoreError:
                 raise
             except Exception as error:
                 log.exception("task_failed task=%s", running.claim.task_id)
@@ -82,13 +96,11 @@ class TaskRunner:
         if done.changes.next_key is not None and done.next_claim is None:
             await self._ports.broker.send(task_id_of(done.claim.session_id, done.changes.next_key))
 
-    async def _run(self, committed: Committed, running: RunningTask) -> Committed:
-        alone = committed.view.task.deaths >= retry.SOLITARY_DEATHS
-        async with self._solitude.room(alone=alone):
-            return await self._turns.run(committed, await self._agent(committed), running)
-
     async def _agent(self, committed: Committed) -> Agent:
-        return await asyncio.to_thread(self._ports.agents.load, committed.view.index.agent)
+        name = committed.view.index.agent
+        agent = await asyncio.to_thread(self._ports.agents.load, name)
+        self.unloadable.forget(name)
+        return agent
 
     async def _stop(self, running: RunningTask) -> None:
         if running.interrupted != "lost":
@@ -98,12 +110,12 @@ class TaskRunner:
             return
         raise asyncio.CancelledError
 
-    async def hand_back(self, claim: Claim) -> None:
+    async def hand_back(self, claim: Claim, *, why: str = "handed_back") -> None:
         """The claim is released, what its calls had started is ended, and they are settled."""
         try:
             found = await self._ports.store.commit(claim, _look)
             await end_processes(self._ports.processes, claim.session_id, found.view.calls)
-            await self._ports.store.commit(claim, deciding(recovery.hand_back))
+            await self._ports.store.commit(claim, deciding(recovery.hand_back, why))
         except ClaimLost:
             log.info("claim_lost task=%s fence=%s", claim.task_id, claim.fence)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from nonoka.agents.agent import Agent
 from nonoka.decisions import turn
-from nonoka.decisions.conversation_rules import first_fault
 from nonoka.decisions.turn import (
     AdvanceCalls,
     CallModel,
@@ -81,8 +80,7 @@ class TurnRunner:
         )
 
     async def _answer(self, claim: Claim, view: SessionView, agent: Agent) -> ModelAnswer:
-        entries = await self._conversations.whole(claim.session_id)
-        fault = first_fault(entries)
+        entries, fault = await self._conversations.whole(claim.session_id)
         if fault is not None:
             raise ModelFailure("bad_request", f"the conversation can't be sent: {fault}", transient=False)
         model = await self._ports.models.get(view.index.model)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from nonoka.records.base import Record
-from nonoka.records.task import Liveness, Worker
+from nonoka.records.task import Liveness, Worker, WorkerKind
 from nonoka.records.tool import ProcessGroup
 
 
@@ -50,7 +50,7 @@ class Processes(Protocol):
         Returns when none of them lives. Groups of another boot are over already.
         """
 
-    def register(self, worker_id: str, kind: Literal["worker", "run", "sweep"]) -> Worker:
+    def register(self, worker_id: str, kind: WorkerKind) -> Worker:
         """Take the exclusive lock of a new worker in this process; it is held until the process ends."""
 
     def unregister(self, worker: Worker) -> None:

@@ -17,6 +17,7 @@ from nonoka.records.commit import (
     LostClaim,
     NewSession,
     NewSignal,
+    ReadyTask,
     SessionDetail,
     SessionLine,
     SessionView,
@@ -25,6 +26,7 @@ from nonoka.records.commit import (
 from nonoka.records.event import Event
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
+from nonoka.records.session_filter import ANY_SESSION, SessionFilter
 from nonoka.records.task import Worker
 
 #: A pure choice, made inside the transaction from what that transaction reads.
@@ -32,6 +34,8 @@ Decide = Callable[[SessionView], Changes]
 
 #: How long a claim holds unless it is renewed (design: 30 s).
 LEASE_MS = 30_000
+#: More than any task that can be claimed has cost.
+ANY_DEATHS = 1_000
 
 
 class TaskStore(Protocol):
@@ -51,11 +55,13 @@ class TaskStore(Protocol):
         task_id: str | None = None,
         session_id: str | None = None,
         agents_to_skip: Sequence[str] = (),
+        most_deaths: int = ANY_DEATHS,
     ) -> Committed | None:
         """Take a ready and due task: running, fence + 1, attempt + 1; and commit ``decide``'s first changes.
 
         By ``task_id`` that one; if it is taken, or without an id, the next due one; with ``session_id``
-        only that session's. None if there is none.
+        only that session's; of those only tasks that have cost at most ``most_deaths`` workers. None if
+        there is none.
         """
 
     async def commit(
@@ -76,8 +82,11 @@ class TaskStore(Protocol):
     async def renew(self, worker_id: str) -> dict[str, int]:
         """Renew all leases of a worker, note that it was seen; returns ``{task_id: fence}`` still held."""
 
-    async def cancelled_sessions(self, worker_id: str) -> set[str]:
-        """The sessions that this worker runs tasks of and whose inbox holds a cancel."""
+    async def sessions_to_interrupt(self, worker_id: str) -> set[str]:
+        """The sessions that this worker runs tasks of and whose inbox holds a cancel, or a pause that can't wait.
+
+        Which those are says ``decisions.inbox.interrupts``.
+        """
 
     async def running_claims(self) -> list[LostClaim]:
         """Every running task with its owner, for the sweeper to judge."""
@@ -94,6 +103,9 @@ class TaskStore(Protocol):
     async def workers(self) -> list[Worker]:
         """Every worker's row."""
 
+    async def agree_on_broker(self, broker: str, *, instead_of: str | None = None) -> str:
+        """The broker that this store's workers use: this one where none is on record, or ``instead_of`` is."""
+
     async def repair_taskless(self) -> list[str]:
         """Give each session that is created or running and has no task one; returns the session ids."""
 
@@ -106,7 +118,14 @@ class SessionStore(Protocol):
     ) -> Committed | None:
         """Store a session, its prompt, its first task and its events, durably.
 
-        With ``claim_by`` (and ``decide``) the first task is claimed in the same transaction.
+        With ``claim_by`` (and ``decide``) the first task is claimed in the same transaction. Raises KeyTaken,
+        and stores nothing, where a session has its ``enqueue_key`` already.
+        """
+
+    async def delete_session(self, session_id: str) -> None:
+        """Everything of the session is gone, its key is free again.
+
+        Raises UnknownSession, and StoreError, changing nothing, where a task of it is running.
         """
 
     async def add_signal(self, session_id: str, signal: NewSignal) -> int:
@@ -130,8 +149,14 @@ class ReadStore(Protocol):
     async def conversation(self, session_id: str, *, from_position: int = 0) -> list[MemoryEntry]:
         """The entries from a position on."""
 
-    async def list_sessions(self, *, limit: int) -> list[SessionLine]:
-        """Newest first."""
+    async def list_sessions(self, *, limit: int, matching: SessionFilter = ANY_SESSION) -> list[SessionLine]:
+        """The first ``limit`` of those that match, newest first. Raises UnknownSession for ``matching.before``."""
+
+    async def count_sessions(self) -> dict[str, int]:
+        """How many sessions have each status; a status that none has is left out."""
+
+    async def ready_tasks(self, *, limit: int) -> list[ReadyTask]:
+        """The tasks that wait to be claimed, or for their time to come; the longest due first."""
 
     async def detail(self, session_id: str) -> SessionDetail:
         """Everything about one session."""

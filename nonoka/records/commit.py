@@ -121,6 +121,14 @@ class SessionLine(Record):
     status: str
 
 
+class ReadyTask(Record):
+    """A task that may be claimed once its time has come, and why its last attempt failed, if one did."""
+
+    task: Task
+    error_type: str | None = None
+    message: str | None = None
+
+
 class Standing(Record):
     """Where a session stands: its status, and its tasks that are ready, running or waiting."""
 

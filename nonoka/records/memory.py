@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 
 from pydantic import JsonValue
 
@@ -45,7 +46,7 @@ class MemoryEntry(Record):
     metadata: JsonObject = {}
     tokens: int = 0
 
-    @property
+    @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls this entry asks for, in the order asked; empty for a plain answer."""
         calls: JsonValue = self.metadata.get("tool_calls", [])

@@ -32,7 +32,8 @@ class RuntimeUsage(Record):
     """What was used. ``estimated`` is true once any figure in it is an estimate of ours.
 
     ``active_ms`` is wall time from a run's start to its end without the time it was paused, counted up
-    to the last commit that ended or paused it.
+    to the last commit that ended or paused it. ``cost_unknown`` is true once something was used whose price
+    nobody knows: ``cost_usd`` is then only a part.
     """
 
     model_turns: int = 0
@@ -42,6 +43,7 @@ class RuntimeUsage(Record):
     cost_usd: float = 0.0
     active_ms: int = 0
     estimated: bool = False
+    cost_unknown: bool = False
 
     @property
     def total_tokens(self) -> int:
@@ -58,6 +60,7 @@ class RuntimeUsage(Record):
             cost_usd=self.cost_usd + other.cost_usd,
             active_ms=self.active_ms + other.active_ms,
             estimated=self.estimated or other.estimated,
+            cost_unknown=self.cost_unknown or other.cost_unknown,
         )
 
 

@@ -81,7 +81,10 @@ class SessionState(Record):
 
 
 class SessionIndex(Record):
-    """The row people look at in a list: what a session is, not how far it got."""
+    """The row people look at in a list: what a session is, not how far it got.
+
+    ``metadata`` may hold ``enqueue_key``, which no two sessions of a store share.
+    """
 
     session_id: str
     kind: Literal["react", "plan"] = "react"
@@ -93,3 +96,9 @@ class SessionIndex(Record):
     last_active: int
     parent: str | None = None
     metadata: JsonObject = {}
+
+    @property
+    def enqueue_key(self) -> str | None:
+        """The key that whoever enqueued the session gave it."""
+        found = self.metadata.get("enqueue_key")
+        return found if isinstance(found, str) else None

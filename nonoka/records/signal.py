@@ -14,7 +14,8 @@ class SignalKind(StrEnum):
     MESSAGE = "message"
     #: take a failed run up again
     RETRY = "retry"
-    #: stop before the next call or model request, until a resume
+    #: stop before the next call or model request, until a resume; with ``now`` in the payload what runs is cut
+    #: off, settled, and begun again after the resume
     PAUSE = "pause"
     #: go on after a pause
     RESUME = "resume"

@@ -67,6 +67,10 @@ def session_of(task_id: str) -> str:
     return task_id.partition("/")[0]
 
 
+#: what a process is that claims tasks; "embedded" is a Runner inside somebody's program, which nobody ends
+WorkerKind = Literal["worker", "run", "sweep", "embedded"]
+
+
 class Worker(Record):
     """A process that claims tasks. It lives while the lock on its file is held.
 
@@ -74,7 +78,7 @@ class Worker(Record):
     """
 
     worker_id: str
-    kind: Literal["worker", "run", "sweep"]
+    kind: WorkerKind
     pid: int
     pid_started: int
     boot_id: str

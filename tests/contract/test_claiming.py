@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from nonoka.decisions.recovery import release_lost
 from nonoka.decisions.retry import resend_after_ms
 from nonoka.decisions.turn import begin
 from nonoka.ports.store import LEASE_MS, Store
@@ -348,3 +349,26 @@ async def test_if_the_next_claim_cannot_be_decided_the_commit_is_not_made(
 
     assert await store.detail(session_id) == before
     assert (await store.commit(claim, answering(answer()))).view.task.status is TaskStatus.DONE
+
+
+async def test_a_task_that_cost_workers_their_lives_is_claimed_only_by_who_asks_for_such(
+    store: Store, clock: ManualClock
+) -> None:
+    """Others take the next one."""
+    dangerous = await created(store, clock)
+    for _ in range(2):
+        await take(store, dangerous, worker_id="dies")
+        [lost] = await store.running_claims()
+        taken = await store.take_over(lost, "settler")
+        assert taken is not None
+        await store.commit(taken[0], deciding(release_lost))
+    harmless = await created(store, clock)
+    task_id = task_id_of(dangerous, "turn:1")
+
+    other = await store.claim("w1", deciding(begin), task_id=task_id, most_deaths=1)
+    assert other is not None
+    assert other.claim.session_id == harmless
+    assert await store.claim("w1", deciding(begin), task_id=task_id, most_deaths=1) is None
+    claimed = await store.claim("w1", deciding(begin), task_id=task_id)
+    assert claimed is not None
+    assert claimed.view.task.deaths == 2

@@ -9,12 +9,14 @@ import pytest
 from nonoka.decisions.turn import attend, begin
 from nonoka.errors import UnknownSession
 from nonoka.ports.store import Store
-from nonoka.records.commit import Changes, TaskOutcome
+from nonoka.records.commit import Changes, NewSignal, TaskOutcome
 from nonoka.records.session import SessionStatus
 from nonoka.records.signal import SignalKind
 from nonoka.records.task import Task, TaskStatus
 from tests.support.manual_clock import ManualClock
 from tests.support.sessions import answer, answering, claimed, created, deciding, message, signal, take, writing
+
+PAUSE_NOW = NewSignal(kind=SignalKind.PAUSE, payload={"now": "true"})
 
 
 async def tasks_of(store: Store, session_id: str) -> list[Task]:
@@ -160,29 +162,36 @@ async def test_a_signal_to_an_unknown_session_is_refused(store: Store, clock: Ma
         await store.add_signal(clock.new_id(), message())
 
 
-@pytest.mark.parametrize("kind", list(SignalKind))
-async def test_a_worker_learns_of_a_cancel_of_what_it_runs(
-    store: Store, clock: ManualClock, kind: SignalKind
+INTERRUPTING = [signal(SignalKind.CANCEL), PAUSE_NOW]
+
+
+@pytest.mark.parametrize("new", [*map(signal, SignalKind), PAUSE_NOW, message("now")], ids=str)
+async def test_a_worker_learns_of_what_interrupts_a_session_that_it_runs(
+    store: Store, clock: ManualClock, new: NewSignal
 ) -> None:
+    """A cancel does, and a pause that can't wait for the call in flight."""
     mine, _ = await claimed(store, clock, "w1")
     theirs, _ = await claimed(store, clock, "w2")
     ready = await created(store, clock)
-    assert await store.cancelled_sessions("w1") == set()
+    assert await store.sessions_to_interrupt("w1") == set()
 
     for session_id in (mine, theirs, ready):
-        await store.add_signal(session_id, signal(kind))
+        await store.add_signal(session_id, new)
 
-    wanted = {mine} if kind is SignalKind.CANCEL else set()
-    assert await store.cancelled_sessions("w1") == wanted
+    wanted = {mine} if new in INTERRUPTING else set()
+    assert await store.sessions_to_interrupt("w1") == wanted
 
 
-async def test_a_cancel_that_had_its_effect_is_told_no_more(store: Store, clock: ManualClock) -> None:
+@pytest.mark.parametrize("new", INTERRUPTING, ids=str)
+async def test_an_interrupt_that_had_its_effect_is_told_no_more(
+    store: Store, clock: ManualClock, new: NewSignal
+) -> None:
     session_id, claim = await claimed(store, clock)
-    await store.add_signal(session_id, signal(SignalKind.CANCEL))
+    await store.add_signal(session_id, new)
 
     await store.commit(claim, writing(Changes(drained=(1,))))
 
-    assert await store.cancelled_sessions("w1") == set()
+    assert await store.sessions_to_interrupt("w1") == set()
 
 
 async def test_a_signal_and_the_end_of_a_turn_never_miss_each_other(store: Store, clock: ManualClock) -> None:

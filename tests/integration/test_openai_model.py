@@ -12,8 +12,11 @@ from email.utils import format_datetime
 import pytest
 
 from nonoka.adapters.models.catalog import ModelCatalog
-from nonoka.adapters.models.openai_chat import OpenAIChat
+from nonoka.adapters.models.openai_compatible import openai_compatible
 from nonoka.adapters.models.patience import Timeouts
+from nonoka.adapters.models.provider_settings import Endpoint
+from nonoka.adapters.models.provider_table import PROVIDERS, SpeaksOpenAI
+from nonoka.adapters.models.request import RequestedModel
 from nonoka.errors import ModelFailure
 from nonoka.records.model import ModelAnswer, ModelRequest
 from nonoka.records.tool import ToolSpec
@@ -33,6 +36,12 @@ from tests.support.openai_server import (
 
 KEY = "sk-very-secret"
 HI = asking(user("hi"))
+
+
+def chat(name: str, url: str, timeouts: Timeouts | None = None) -> RequestedModel:
+    provider = PROVIDERS["openai"]
+    assert isinstance(provider, SpeaksOpenAI)
+    return openai_compatible(provider, name, Endpoint(url, KEY), timeouts)
 
 
 async def ask(server: OpenAIServer, request: ModelRequest = HI, listener: Listener | None = None) -> ModelAnswer:
@@ -250,7 +259,7 @@ async def test_a_server_that_is_not_there_is_the_network() -> None:
     with OpenAIServer([]) as server:
         url = server.url
     with pytest.raises(ModelFailure) as raised:
-        await OpenAIChat("m", base_url=url, api_key=KEY).respond(HI, Listener())
+        await chat("m", url).respond(HI, Listener())
     assert (raised.value.kind, raised.value.transient) == ("network", True)
     assert url.split("/")[2] in str(raised.value)
 
@@ -272,7 +281,7 @@ async def test_an_answer_that_outlasts_what_is_left_is_a_timeout(reply: Reply) -
 )
 async def test_each_wait_has_its_own_limit(reply: Reply, timeouts: Timeouts, said: str) -> None:
     with OpenAIServer([reply, reply]) as server:
-        model = OpenAIChat("m", base_url=server.url, api_key=KEY, timeouts=timeouts)
+        model = chat("m", server.url, timeouts)
         with pytest.raises(ModelFailure, match=said) as raised:
             await model.respond(HI, Listener())
         assert len(server.requests) == 1
@@ -309,7 +318,7 @@ async def test_what_the_listener_raises_is_not_the_models_failure() -> None:
         raise Lost
 
     with OpenAIServer([text("Hello").ending("stall")]) as server:
-        model = OpenAIChat("m", base_url=server.url, api_key=KEY)
+        model = chat("m", server.url)
         with pytest.raises(Lost):
             await model.respond(HI, deaf)
         assert await asyncio.to_thread(server.hung_up.wait, 10)
@@ -329,7 +338,7 @@ async def test_cancelling_closes_the_connection(reply: Reply) -> None:
 def test_one_model_serves_several_event_loops_and_leaves_nothing_open() -> None:
     """Warnings are errors here: an open connection or client would fail at collection."""
     with OpenAIServer([text("one"), text("two")]) as server:
-        model = OpenAIChat("m", base_url=server.url, api_key=KEY)
+        model = chat("m", server.url)
         answers = [asyncio.run(model.respond(HI, Listener())).text for _ in range(2)]
         gc.collect()
     assert answers == ["one", "two"]
@@ -338,5 +347,5 @@ def test_one_model_serves_several_event_loops_and_leaves_nothing_open() -> None:
 async def test_the_price_is_the_list_price_of_the_servers_own_address() -> None:
     """A local server that calls its model gpt-4o-mini costs nothing."""
     with OpenAIServer([text("hi", usage=(1000, 100))]) as server:
-        answer = await OpenAIChat("gpt-4o-mini", base_url=server.url, api_key=KEY).respond(HI, Listener())
+        answer = await chat("gpt-4o-mini", server.url).respond(HI, Listener())
     assert answer.usage.cost_usd == 0.0

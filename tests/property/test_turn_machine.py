@@ -7,7 +7,7 @@ at any moment. It keeps no model of the session: it checks laws on what is store
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -63,6 +63,15 @@ LIMITS = [
     RuntimeLimits(max_model_turns=2),
     RuntimeLimits(session_max_model_turns=3, max_wall_s=40),
 ]
+AT_WORK = frozenset({SessionStatus.CREATED, SessionStatus.RUNNING})
+ENDS = (EventType.SESSION_COMPLETED, EventType.SESSION_FAILED, EventType.SESSION_CANCELLED)
+#: in which statuses a run has to heed it, and the event that tells that it did
+STOPPED = {
+    SignalKind.CANCEL: {*AT_WORK, SessionStatus.PAUSED},
+    SignalKind.PAUSE: AT_WORK,
+}
+STOPS = {SignalKind.CANCEL: EventType.SESSION_CANCELLED, SignalKind.PAUSE: EventType.SESSION_PAUSED}
+GOES_ON = {SignalKind.RESUME: SessionStatus.PAUSED, SignalKind.RETRY: SessionStatus.FAILED}
 #: More actions than any fair run from here can need.
 ENOUGH = 120
 
@@ -85,6 +94,15 @@ def _at(plan: CallStart | CallResult, place: int) -> CallStart | CallResult:
     return plan.model_copy(update={"place": place}) if isinstance(plan, CallStart) else plan
 
 
+class Sent(NamedTuple):
+    """A signal, and the session as it was sent: its status, whether it had no task, its number of events."""
+
+    kind: SignalKind
+    status: SessionStatus
+    at_rest: bool
+    events: int
+
+
 class Turns(RuleBasedStateMachine):
     """One session, at most one claim on it that is still good, and any number that aren't."""
 
@@ -99,6 +117,7 @@ class Turns(RuleBasedStateMachine):
         self.lost: list[Claim] = []
         self.fences: dict[str, int] = {}
         self.texts: dict[int, str] = {}
+        self.sent: dict[int, Sent] = {}
         new = new_session(self.clock, limits=limits)
         self.session_id = new.index.session_id
         if claimed:
@@ -257,6 +276,31 @@ class Turns(RuleBasedStateMachine):
                 assert not unread, "a signal waits for a wait that it should have ended"
 
     @invariant()
+    def nothing_begins_once_it_is_to_stop(self) -> None:
+        found = self.detail()
+        for seq in {s.seq for s in found.signals if s.kind in (SignalKind.CANCEL, SignalKind.PAUSE)}:
+            begun = [e for e in found.events[self.sent[seq].events :] if e.type is EventType.CALL_STARTED]
+            assert not begun, "a call began though a cancel or a pause was there"
+
+    @invariant()
+    def what_is_to_stop_is_never_completed_instead(self) -> None:
+        """A run that is cancelled or paused while it is at work may fail before that, and no more."""
+        events = self.detail().events
+        for sent in self.sent.values():
+            if sent.status in STOPPED.get(sent.kind, ()):
+                ends = [e.type for e in events[sent.events :] if e.type in ENDS or e.type is STOPS[sent.kind]]
+                assert ends[:1] != [EventType.SESSION_COMPLETED]
+
+    @invariant()
+    def who_is_to_go_on_goes_on(self) -> None:
+        found = self.detail()
+        waiting = {s.seq for s in found.signals}
+        for seq, sent in self.sent.items():
+            if sent.at_rest and GOES_ON.get(sent.kind) is sent.status and seq not in waiting:
+                following = {e.type for e in found.events[sent.events :]}
+                assert following & {EventType.SESSION_RESUMED, EventType.SESSION_CANCELLED}
+
+    @invariant()
     def a_call_runs_again_only_where_it_may(self) -> None:
         found = self.detail()
         begun: dict[str, int] = {}
@@ -270,8 +314,8 @@ class Turns(RuleBasedStateMachine):
                     assert begun[call] == 1, "a call ran again that must not"
             if event.type is EventType.CALL_FINISHED:
                 answered.add(call)
-                if event.data["error_type"] == "limit_reached":
-                    assert call not in begun, "a call that had begun was called not run, for a limit"
+                if str(event.data["summary"]).startswith("not run"):
+                    assert call not in begun, "a call that had begun was called not run"
 
     @invariant()
     def the_clock_runs_while_the_session_does(self) -> None:
@@ -383,7 +427,10 @@ class Turns(RuleBasedStateMachine):
             self.held, self.view = None, None
 
     def add(self, new: NewSignal) -> None:
+        found = self.detail()
+        at_rest = at_once(self.store.standing(self.session_id)).at_rest
         seq = at_once(self.store.add_signal(self.session_id, new))
+        self.sent[seq] = Sent(new.kind, found.state.status, at_rest, len(found.events))
         if new.kind is SignalKind.MESSAGE:
             self.texts[seq] = new.payload["text"]
 

@@ -111,7 +111,10 @@ def crash_agent(oracle: Callable[[], Oracle]) -> Agent:
 
 def write_script(path: Path, turns: list[dict[str, object]]) -> str:
     """The model's name for a script of these responses, written there."""
-    path.write_text(json.dumps(turns))
+    # Renamed into place: a worker may be reading it.
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(json.dumps(turns))
+    temporary.replace(path)
     return f"script:{path}"
 
 

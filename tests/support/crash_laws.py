@@ -63,14 +63,20 @@ def life_faults(before: Stand, after: Stand, oracle: Oracle) -> list[str]:
             faults.append(f"{one} was not the attempt after {before.attempts.get(one.tool_call_id, 0)}")
         if one.left_over:
             faults.append(f"{one} ran beside processes of an earlier attempt")
-    faults += [f"{id_} ran {n} times in one life" for id_, n in Counter(o.tool_call_id for o in ran).items() if n > 1]
+    faults += [
+        f"{id_} ran {n} times in one life" for id_, n in Counter(o.tool_call_id for o in ran).items() if n > 1
+    ]
     asked = oracle.asked(session_id)[before.asked : after.asked]
     for request in asked:
         if request.answers < before.answers:
             faults.append(f"{request} was answered before, and that answer was committed")
         if request.fault != "-":
             faults.append(f"{request} can't be sent")
-    faults += [f"answer {n} was asked for {k} times in one life" for n, k in Counter(a.answers for a in asked).items() if k > 1]
+    faults += [
+        f"answer {n} was asked for {k} times in one life"
+        for n, k in Counter(a.answers for a in asked).items()
+        if k > 1
+    ]
     return faults
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +14,9 @@ from nonoka.adapters.memory.store import MemoryStore
 from nonoka.adapters.models.catalog import ModelCatalog
 from nonoka.adapters.sqlite.store import SqliteStore
 from nonoka.agents.registry import Registry
+from nonoka.decisions.retry import resend_after_ms
 from nonoka.engine.accept import SessionRequest, create_session
+from nonoka.engine.drive import drive
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
 from nonoka.engine.sweeper import Sweeper
@@ -30,7 +33,7 @@ from tests.support.manual_clock import ManualClock
 from tests.support.oracle import Oracle, RecordingModels
 
 StoreKind = Literal["memory", "sqlite"]
-#: "worker": each turn is claimed anew, as under Dramatiq; "run": created and claimed in one, and stays with it
+#: "worker": fed from the store turn by turn, as under Dramatiq; "run": created and claimed in one, and kept
 Way = Literal["worker", "run"]
 #: how long one life may take in all; none comes near
 _LIFE_S = 30
@@ -39,13 +42,15 @@ _LIFE_S = 30
 class Lives:
     """One store, one session, and the processes that work on it one after another."""
 
-    def __init__(self, directory: Path, store_kind: StoreKind, way: Way) -> None:
+    def __init__(
+        self, directory: Path, store_kind: StoreKind, way: Way, turns: Sequence[dict[str, object]] = TURNS
+    ) -> None:
         self._directory = directory
         self._kind = store_kind
         self._way = way
         self._clock = ManualClock()
         self._memory = MemoryStore(self._clock)
-        self._model = write_script(directory / "script.yaml", TURNS)
+        self._model = write_script(directory / "script.yaml", list(turns))
         self._stand = Stand()
         self.oracle = Oracle(directory)
         self.machine = Machine()
@@ -55,7 +60,9 @@ class Lives:
 
     async def live(self, at: Point | int | None = None) -> Boundaries:
         """A process works until nothing is left to do, or until it dies at that point; it is gone then."""
-        boundaries = Boundaries(at, play_death)
+        boundaries = self._boundaries(at)
+        # What the one before had marked as sent is due again.
+        self._clock.advance_ms(resend_after_ms(99))
         processes = self.machine.boot_process()
         store = await self._open()
         ports = boundaries.wrap(
@@ -89,6 +96,12 @@ class Lives:
         finally:
             await store.close()
 
+    def _boundaries(self, at: Point | int | None) -> Boundaries:
+        return Boundaries(at, play_death)
+
+    def _tasks(self, ports: Ports, worker_id: str) -> TaskRunner:
+        return TaskRunner(ports, worker_id, Running(), stay=self._way == "run")
+
     async def _open(self) -> Store:
         if self._kind == "memory":
             return self._memory
@@ -97,16 +110,24 @@ class Lives:
     async def _work(self, ports: Ports, session_id: str) -> None:
         worker = ports.processes.register(ports.clock.new_id(), "worker")
         await ports.store.register_worker(worker)
-        report = await Sweeper(ports, worker.worker_id).sweep()
+        report = await Sweeper(ports, worker.worker_id, Running()).sweep()
         self.faults += report.errors + tuple(one.why for one in report.waiting)
-        tasks = TaskRunner(ports, worker.worker_id, Running(), stay=self._way == "run")
+        tasks = self._tasks(ports, worker.worker_id)
+        if self._way == "run":
+            await self._run_here(ports, tasks, worker.worker_id, session_id)
+            return
         if not session_id:
-            claim_by = worker.worker_id if self._way == "run" else None
-            _, committed = await create_session(ports.store, ports.clock, self._request(), claim_by=claim_by)
-            if committed is not None:
-                await tasks.run_claimed(committed)
-        while await tasks.run_due():
-            continue
+            await create_session(ports.store, ports.clock, self._request())
+        while due := await ports.store.mark_due(1):
+            await tasks.run_due(due[0].task_id, deaths=due[0].deaths)
+
+    async def _run_here(self, ports: Ports, tasks: TaskRunner, worker_id: str, session_id: str) -> None:
+        claimed = None
+        if not session_id:
+            session_id, claimed = await create_session(
+                ports.store, ports.clock, self._request(), claim_by=worker_id
+            )
+        await drive(ports, tasks, session_id, claimed=claimed)
 
     async def _judge(self) -> None:
         store = await self._open()

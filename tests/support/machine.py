@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from nonoka.ports.processes import CommandResult, OnHeld
-from nonoka.records.task import Liveness, Worker
+from nonoka.records.task import Liveness, Worker, WorkerKind
 from nonoka.records.tool import ProcessGroup
 
 _BOOT, _NAMESPACE = "boot", "pid:[1]"
@@ -67,7 +67,7 @@ class PlayedProcesses:
         self._machine.commands -= found
         return len(found)
 
-    def register(self, worker_id: str, kind: Literal["worker", "run", "sweep"]) -> Worker:
+    def register(self, worker_id: str, kind: WorkerKind) -> Worker:
         return Worker(
             worker_id=worker_id,
             kind=kind,
@@ -85,6 +85,9 @@ class PlayedProcesses:
     def unregister(self, worker: Worker) -> None:
         """There is no lock to let go of."""
 
+    def forget(self, worker: Worker) -> None:
+        """There is no lock's file to remove."""
+
     def liveness(self, worker: Worker) -> Liveness:
         return Liveness.ALIVE if worker.pid in self._machine.alive else Liveness.DEAD
 
@@ -101,5 +104,6 @@ class _PlayedCommand:
         self._mark = mark
 
     async def finished(self, timeout_s: float) -> CommandResult:
+        await asyncio.sleep(0)
         self._machine.commands.discard(self._mark)
         return CommandResult(exit_code=0, output=b"built app\n")

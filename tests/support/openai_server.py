@@ -57,6 +57,8 @@ class Request:
     path: str
     headers: dict[str, str]
     body: Json
+    #: The body as it came, for what parsing forgives.
+    raw: bytes = b""
 
     @property
     def messages(self) -> list[Json]:
@@ -193,8 +195,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.close_connection = True
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        request = Request(self.path, {key.lower(): value for key, value in self.headers.items()}, body)
+        raw = self.rfile.read(int(self.headers["content-length"]))
+        body = json.loads(raw)
+        request = Request(self.path, {key.lower(): value for key, value in self.headers.items()}, body, raw)
         reply = self.owner.reply_to(request)
         try:
             if reply.silent is not None:

@@ -8,14 +8,19 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
+from nonoka.adapters.artifacts import ArtifactFiles
+from nonoka.adapters.brokers.silent import SilentBroker
 from nonoka.adapters.clock import SystemClock
-from nonoka.adapters.processes import procfs
+from nonoka.adapters.models.catalog import ModelCatalog
+from nonoka.adapters.processes import LocalProcesses, procfs
 from nonoka.adapters.sqlite.store import SqliteStore
+from nonoka.agents.registry import Registry
 from nonoka.engine.accept import SessionRequest, create_session
+from nonoka.engine.ports import Ports
 from nonoka.records.commit import SessionDetail
 from tests.support import crash_agent
 from tests.support.boundaries import Point
@@ -24,13 +29,21 @@ from tests.support.oracle import Oracle
 _ROOT = Path(__file__).parents[2]
 OURS = ["-m", "tests.support.worker_module"]
 PLAIN = ["-P", "-m", "workers.process", "--threads", "4"]
-SUPERVISED = "from workers import supervisor; from nonoka.settings import load_settings; from pathlib import Path; import os, sys; sys.exit(supervisor.supervise(load_settings(Path.cwd(), os.environ), processes={processes}, threads=4))"
+_SUPERVISOR = """
+import os, sys
+from pathlib import Path
+from nonoka.settings import load_settings
+from workers.supervisor import supervise
+sys.exit(supervise(load_settings(Path.cwd(), os.environ), processes={processes}, threads={threads}))
+"""
 
 
 class Project:
     """A directory with a workspace, a store and an oracle; sessions by the crash tests' agent."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, environ: Mapping[str, str] | None = None) -> None:
+        """``environ`` is what its workers have beside what all have."""
+        self.environ = dict(environ or {})
         self.directory = directory
         self.workspace = directory / "workspace"
         self.workspace.mkdir(parents=True)
@@ -46,6 +59,19 @@ class Project:
             yield store
         finally:
             await store.close()
+
+    def ports(self, store: SqliteStore) -> Ports:
+        """The real things of this process over an opened store."""
+        clock, home = SystemClock(), self.db.parent
+        return Ports(
+            store=store,
+            broker=SilentBroker(),
+            clock=clock,
+            models=ModelCatalog({}),
+            processes=LocalProcesses(home / "workers", clock),
+            artifacts=ArtifactFiles(home / "artifacts"),
+            agents=Registry(),
+        )
 
     async def create(self, turns: list[dict[str, object]], *, name: str = "script") -> str:
         """A session whose model says this; returns its id."""
@@ -80,7 +106,12 @@ class Project:
 
     @contextmanager
     def worker(
-        self, command: list[str], *, at: Point | None = None, points: Path | None = None
+        self,
+        command: list[str],
+        *,
+        at: Point | None = None,
+        points: Path | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> Iterator[subprocess.Popen[bytes]]:
         """A worker process (or a supervisor) works on this store; it is killed at the end if it still lives."""
         env = {
@@ -89,21 +120,26 @@ class Project:
             "NONOKA_DB": str(self.db),
             "NONOKA_LOG_LEVEL": "info",
             "CRASH_ORACLE": str(self.directory),
+            **self.environ,
             **({"CRASH_AT": str(at)} if at else {}),
             **({"CRASH_POINTS": str(points)} if points else {}),
+            **(environ or {}),
         }
-        with self.log.open("ab") as log, subprocess.Popen(
-            [sys.executable, *command], cwd=self.workspace, env=env, stdin=subprocess.DEVNULL, stderr=log
-        ) as popen:
+        with (
+            self.log.open("ab") as log,
+            subprocess.Popen(
+                [sys.executable, *command], cwd=self.workspace, env=env, stdin=subprocess.DEVNULL, stderr=log
+            ) as popen,
+        ):
             try:
                 yield popen
             finally:
                 popen.kill()
 
     @contextmanager
-    def supervisor(self, *, processes: int) -> Iterator[subprocess.Popen[bytes]]:
+    def supervisor(self, *, processes: int, threads: int = 4) -> Iterator[subprocess.Popen[bytes]]:
         """The real supervisor keeps so many workers; it is told to stop at the end, and they with it."""
-        with self.worker(["-c", SUPERVISED.format(processes=processes)]) as popen:
+        with self.worker(["-c", _SUPERVISOR.format(processes=processes, threads=threads)]) as popen:
             try:
                 yield popen
             finally:

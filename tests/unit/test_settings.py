@@ -33,6 +33,20 @@ def test_a_named_store_is_relative_to_the_working_directory(tmp_path: Path) -> N
     assert settings.home == tmp_path / "x"
 
 
+def test_paths_in_a_file_are_meant_from_its_own_directory(tmp_path: Path) -> None:
+    """Wherever below it somebody stands; a module is no path, and an absolute path stays."""
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    file = tmp_path / "nonoka.toml"
+    file.write_text('db = "x/y.db"\nagent = "agents.py:clerk"\nmodel = "script:s.yaml"\n')
+    settings = load_settings(inner, {})
+    assert settings.db == tmp_path / "x/y.db"
+    assert (settings.agent, settings.model) == (f"{tmp_path}/agents.py:clerk", f"script:{tmp_path}/s.yaml")
+    file.write_text('db = "/x/y.db"\nagent = "agents:clerk"\nmodel = "openai:gpt-4o"\n')
+    settings = load_settings(inner, {})
+    assert (str(settings.db), settings.agent, settings.model) == ("/x/y.db", "agents:clerk", "openai:gpt-4o")
+
+
 def test_limits_are_set_by_their_own_names(tmp_path: Path) -> None:
     """From anywhere; what nobody set keeps the agent's or the default."""
     (tmp_path / "nonoka.toml").write_text("max_cost_usd = 1.5\n")

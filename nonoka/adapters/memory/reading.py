@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from nonoka.adapters.memory.rows import open_calls, whole_state
+from collections import Counter
+
+from nonoka.adapters.memory.rows import SessionRows, open_calls, whole_state
 from nonoka.adapters.memory.tables import Tables
 from nonoka.errors import AmbiguousSession, UnknownSession
-from nonoka.records.commit import SessionDetail, SessionLine, Standing
-from nonoka.records.event import Event
+from nonoka.records.commit import ReadyTask, SessionDetail, SessionLine, Standing
+from nonoka.records.event import Event, EventType
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
+from nonoka.records.session_filter import ANY_SESSION, SessionFilter
+from nonoka.records.task import Task, TaskStatus
 
 
 class MemoryReading:
@@ -36,11 +40,26 @@ class MemoryReading:
         entries = self._tables.rows(session_id).conversation
         return [entry for entry in entries if entry.position >= from_position]
 
-    async def list_sessions(self, *, limit: int) -> list[SessionLine]:
+    async def list_sessions(self, *, limit: int, matching: SessionFilter = ANY_SESSION) -> list[SessionLine]:
         """See the port."""
-        newest_first = list(self._tables.sessions.values())[::-1]
-        newest_first.sort(key=lambda rows: rows.index.created_at, reverse=True)
-        return [SessionLine(index=rows.index, status=rows.state.status.value) for rows in newest_first[:limit]]
+        before = _place(self._tables.rows(matching.before).index) if matching.before is not None else None
+        found = [
+            rows
+            for rows in self._tables.sessions.values()
+            if _matches(rows, matching) and (before is None or _place(rows.index) > before)
+        ]
+        found.sort(key=lambda rows: _place(rows.index))
+        return [SessionLine(index=rows.index, status=rows.state.status.value) for rows in found[:limit]]
+
+    async def count_sessions(self) -> dict[str, int]:
+        """See the port."""
+        return dict(Counter(rows.state.status.value for rows in self._tables.sessions.values()))
+
+    async def ready_tasks(self, *, limit: int) -> list[ReadyTask]:
+        """See the port."""
+        found = [(rows, task) for rows, task in self._tables.all_tasks() if task.status is TaskStatus.READY]
+        found.sort(key=lambda pair: pair[1].not_before)
+        return [_ready(rows, task) for rows, task in found[:limit]]
 
     async def detail(self, session_id: str) -> SessionDetail:
         """See the port. Raises UnknownSession."""
@@ -67,3 +86,28 @@ class MemoryReading:
         """See the port."""
         rows = self._tables.rows(session_id)
         return Standing(status=rows.state.status, live_tasks=tuple(rows.live_tasks))
+
+
+def _place(index: SessionIndex) -> tuple[int, str]:
+    return -index.created_at, index.session_id
+
+
+def _matches(rows: SessionRows, matching: SessionFilter) -> bool:
+    index, below = rows.index, matching.below.rstrip("/") + "/" if matching.below else ""
+    return (
+        index.created_at >= matching.created_since
+        and (not matching.statuses or rows.state.status in matching.statuses)
+        and f"{index.working_dir}/".startswith(below)
+        and matching.finds(index)
+    )
+
+
+def _ready(rows: SessionRows, task: Task) -> ReadyTask:
+    told = [e for e in rows.events if e.type in (EventType.TURN_RETRIED, EventType.TURN_STARTED)]
+    why = told[-1].data if told else {}
+    error_type, message = why.get("error_type"), why.get("message")
+    return ReadyTask(
+        task=task,
+        error_type=error_type if isinstance(error_type, str) else None,
+        message=message if isinstance(message, str) else None,
+    )

@@ -6,12 +6,12 @@ from nonoka.adapters.memory.rows import SessionRows
 from nonoka.adapters.memory.tables import Tables
 from nonoka.adapters.memory.writes import add_task, claim_task
 from nonoka.decisions.transitions import TERMINAL
-from nonoka.errors import StoreError
+from nonoka.errors import KeyTaken, StoreError
 from nonoka.ports.store import Decide
 from nonoka.records.base import JsonObject
 from nonoka.records.commit import Changes, Committed, NewSession, NewSignal
 from nonoka.records.memory import MemoryEntry, MemoryRole
-from nonoka.records.session import SessionStatus
+from nonoka.records.session import SessionIndex, SessionStatus
 from nonoka.records.signal import Signal, SignalKind
 from nonoka.records.task import TaskStatus, turn_key
 
@@ -33,6 +33,7 @@ class MemorySessions:
         tables, session_id = self._tables, new.index.session_id
         if session_id in tables.sessions:
             raise StoreError(f"there is a session {session_id!r} already; nothing was written")
+        self._refuse_taken(new.index)
         rows = SessionRows(index=new.index, state=new.state)
         rows.entries[0] = MemoryEntry(position=0, role=MemoryRole.USER, content=new.prompt)
         rows.tell(new.events, tables.clock.now_ms())
@@ -42,6 +43,13 @@ class MemorySessions:
             taken = claim_task(tables, rows, task, claim_by, decide or _nothing)
         tables.put(rows)
         return taken
+
+    async def delete_session(self, session_id: str) -> None:
+        """See the port."""
+        for task in self._tables.rows(session_id).live_tasks:
+            if task.status is TaskStatus.RUNNING:
+                raise StoreError(f"task {task.task_id!r} is running; cancel session {session_id} first")
+        self._tables.drop(session_id)
 
     async def add_signal(self, session_id: str, signal: NewSignal) -> int:
         """See the port. Raises UnknownSession."""
@@ -59,6 +67,12 @@ class MemorySessions:
             elif rows.state.status in TERMINAL:
                 rows.drained.add(seq)
             return seq
+
+    def _refuse_taken(self, index: SessionIndex) -> None:
+        key = index.enqueue_key
+        for rows in self._tables.sessions.values():
+            if key is not None and rows.index.enqueue_key == key:
+                raise KeyTaken(key, rows.index.session_id)
 
 
 def _nothing(_: object) -> Changes:

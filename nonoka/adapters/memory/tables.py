@@ -22,6 +22,7 @@ class Tables:
         self.clock = clock
         self.sessions: dict[str, SessionRows] = {}
         self.workers: dict[str, Worker] = {}
+        self.broker: str | None = None
         self.commits = 0
         self._last_number = 0
 
@@ -42,6 +43,11 @@ class Tables:
     def put(self, rows: SessionRows) -> None:
         """These are the session's rows from here on."""
         self.sessions[rows.index.session_id] = rows
+        self.commits += 1
+
+    def drop(self, session_id: str) -> None:
+        """The session's rows are gone."""
+        del self.sessions[session_id]
         self.commits += 1
 
     def next_number(self) -> int:

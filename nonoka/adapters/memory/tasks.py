@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from nonoka.adapters.memory.rows import SessionRows, view_for
 from nonoka.adapters.memory.tables import Tables
 from nonoka.adapters.memory.writes import add_task, apply, claim_of, claim_task
+from nonoka.decisions.inbox import interrupts
 from nonoka.decisions.retry import resend_after_ms
 from nonoka.errors import ClaimLost, StoreError
-from nonoka.ports.store import LEASE_MS, Decide
+from nonoka.ports.store import ANY_DEATHS, LEASE_MS, Decide
 from nonoka.records.commit import Claim, Committed, DueTask, LostClaim, SessionView
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.session import SessionStatus
-from nonoka.records.signal import SignalKind
 from nonoka.records.task import Task, TaskStatus, Worker, task_id_of, turn_key
 
 
@@ -45,10 +45,13 @@ class MemoryTasks:
         task_id: str | None = None,
         session_id: str | None = None,
         agents_to_skip: Sequence[str] = (),
+        most_deaths: int = ANY_DEATHS,
     ) -> Committed | None:
         """See the port."""
         eligible = [
-            task for _, task in self._due(agents_to_skip) if session_id is None or task.session_id == session_id
+            task
+            for _, task in self._due(agents_to_skip)
+            if task.deaths <= most_deaths and (session_id is None or task.session_id == session_id)
         ]
         if not eligible:
             return None
@@ -88,13 +91,13 @@ class MemoryTasks:
             held[task.task_id] = task.fence
         return held
 
-    async def cancelled_sessions(self, worker_id: str) -> set[str]:
+    async def sessions_to_interrupt(self, worker_id: str) -> set[str]:
         """See the port."""
         sessions = {task.session_id for task in self._running_of(worker_id)}
         return {
             session_id
             for session_id in sessions
-            if any(signal.kind is SignalKind.CANCEL for signal in self._tables.rows(session_id).undrained)
+            if any(interrupts(signal) for signal in self._tables.rows(session_id).undrained)
         }
 
     async def running_claims(self) -> list[LostClaim]:
@@ -142,6 +145,13 @@ class MemoryTasks:
     async def workers(self) -> list[Worker]:
         """See the port."""
         return list(self._tables.workers.values())
+
+    async def agree_on_broker(self, broker: str, *, instead_of: str | None = None) -> str:
+        """See the port."""
+        if self._tables.broker in (None, instead_of):
+            self._tables.broker = broker
+            self._tables.commits += 1
+        return self._tables.broker or broker
 
     async def repair_taskless(self) -> list[str]:
         """See the port."""

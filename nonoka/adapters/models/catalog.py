@@ -1,6 +1,6 @@
-"""The models by the names that sessions store: ``openai:NAME`` and ``script:FILE``. The app makes one.
+"""The models by the names that sessions store, such as ``openai:NAME`` and ``script:FILE``. The app makes one.
 
-What a model needs is imported at its first use: the OpenAI classes cost most of a second.
+What a model needs is imported at its first use: pydantic-ai's classes cost most of a second.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import importlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from nonoka.adapters.models import provider_settings
 from nonoka.adapters.models.failures import not_set_up
+from nonoka.adapters.models.model_names import SCRIPT, split
+from nonoka.adapters.models.provider_table import PROVIDERS, SpeaksOpenAI
 from nonoka.errors import UsageError
 from nonoka.ports.model import Model
-
-#: Servers of one's own mostly want no key, but the client library demands that there is one.
-_PLACEHOLDER_KEY = "none"
 
 
 class ModelCatalog:
@@ -29,25 +28,24 @@ class ModelCatalog:
 
     def normalized(self, name: str) -> str:
         """The name with an absolute path. Raises UsageError for an unknown kind and for an unusable script."""
-        kind, rest = _split(name)
-        if kind != "script":
+        kind, rest = split(name)
+        if kind != SCRIPT:
             return f"{kind}:{rest}"
         path = Path(rest).expanduser().absolute()
         _read_script(path)
         return f"{kind}:{os.path.normpath(path)}"
 
     def check(self, name: str) -> None:
-        """Raise UsageError, saying what to set or mend, where this process can't ask that model."""
-        kind, rest = _split(name)
-        if kind == "script":
+        """Raise UsageError, saying what to set, install or mend, where this process can't ask that model."""
+        kind, rest = split(name)
+        if kind == SCRIPT:
             _read_script(Path(rest))
-        elif base_url := self._setting("OPENAI_BASE_URL"):
-            _check_url(base_url)
-        elif not self._setting("OPENAI_API_KEY"):
-            raise UsageError(
-                f"{name!r} needs a key: set OPENAI_API_KEY, or OPENAI_BASE_URL for a local server, "
-                "or choose another model with --model or NONOKA_MODEL"
-            )
+            return
+        provider = PROVIDERS[kind]
+        if isinstance(provider, SpeaksOpenAI):
+            provider_settings.endpoint(name, provider, self._environment)
+        else:
+            provider_settings.arguments(name, provider, self._environment)
 
     async def get(self, name: str) -> Model:
         """The model by its stored name. Raises ModelFailure("not_set_up") where this process can't ask it."""
@@ -58,47 +56,29 @@ class ModelCatalog:
 
     def _load(self, name: str) -> Model:
         try:
-            self.check(name)
+            return self._made(name)
         except UsageError as error:
             raise not_set_up(str(error)) from error
-        kind, rest = _split(name)
-        if kind == "script":
+        except ImportError as error:
+            raise not_set_up(f"{name!r} can't be loaded: {error}") from error
+
+    def _made(self, name: str) -> Model:
+        kind, rest = split(name)
+        if kind == SCRIPT:
+            _read_script(Path(rest))
             script: Model = importlib.import_module("nonoka.adapters.models.script").ScriptModel(Path(rest))
             return script
-        module = importlib.import_module("nonoka.adapters.models.openai_chat")
-        model: Model = module.OpenAIChat(
-            rest,
-            base_url=self._setting("OPENAI_BASE_URL") or module.DEFAULT_BASE_URL,
-            api_key=self._setting("OPENAI_API_KEY") or _PLACEHOLDER_KEY,
-        )
-        return model
-
-    def _setting(self, variable: str) -> str:
-        return self._environment.get(variable, "").strip()
-
-
-def _split(name: str) -> tuple[str, str]:
-    kind, _, rest = name.strip().partition(":")
-    if kind in ("openai", "script") and rest.strip():
-        return kind, rest.strip()
-    raise UsageError(
-        f"no model {name!r}; there is openai:NAME (chat completions, such as openai:gpt-4o-mini) "
-        "and script:FILE (answers from a YAML file)"
-    )
+        provider = PROVIDERS[kind]
+        if isinstance(provider, SpeaksOpenAI):
+            endpoint = provider_settings.endpoint(name, provider, self._environment)
+            opener = importlib.import_module("nonoka.adapters.models.openai_compatible")
+            speaks: Model = opener.openai_compatible(provider, rest, endpoint)
+            return speaks
+        arguments = provider_settings.arguments(name, provider, self._environment)
+        opener = importlib.import_module("nonoka.adapters.models.own_client")
+        own: Model = opener.own_client(kind, provider, rest, arguments)
+        return own
 
 
 def _read_script(path: Path) -> None:
     importlib.import_module("nonoka.adapters.models.script_file").read_script(path)
-
-
-def _check_url(base_url: str) -> None:
-    try:
-        url = urlsplit(base_url)
-        usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        # The address isn't shown: it may hold a password.
-        raise UsageError(
-            "OPENAI_BASE_URL is no address of a server; set it to one such as http://localhost:8000/v1"
-        )

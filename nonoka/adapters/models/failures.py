@@ -12,10 +12,27 @@ _TRANSIENT_4XX = {408, 409, 425}
 
 @dataclass(frozen=True)
 class Asked:
-    """Whom a request went to, for the messages: the model's name, and the server's."""
+    """Whom a request went to, for the messages: the model's name, the server's, and the variables that choose.
+
+    ``url_variable`` is empty where the address can't be chosen, ``key_variable`` where there is no single key.
+    """
 
     model: str
     server: str
+    key_variable: str = "OPENAI_API_KEY"
+    url_variable: str = "OPENAI_BASE_URL"
+
+    @property
+    def mend_key(self) -> str:
+        """What to do about a key that is refused."""
+        mend = f"set {self.key_variable} to a key for this server" if self.key_variable else "mend its credentials"
+        return f"{mend}, or {self.url_variable} to another server" if self.url_variable else mend
+
+    @property
+    def mend_model(self) -> str:
+        """What to do about a model that is not there."""
+        mend = "choose another with --model or NONOKA_MODEL"
+        return f"{mend}, or check {self.url_variable}" if self.url_variable else mend
 
 
 def failure_of_status(
@@ -27,15 +44,13 @@ def failure_of_status(
     if status in (401, 403) or code == "invalid_api_key":
         return ModelFailure(
             "unauthorized",
-            f"{asked.server} refused the key ({status}){because}; set OPENAI_API_KEY to a key for this server, "
-            "or OPENAI_BASE_URL to another server",
+            f"{asked.server} refused the key ({status}){because}; {asked.mend_key}",
             transient=False,
         )
     if status == 404 or code == "model_not_found":
         return ModelFailure(
             "unknown_model",
-            f"{asked.server} has no model {asked.model!r} ({status}){because}; choose another with --model or "
-            "NONOKA_MODEL, or check OPENAI_BASE_URL",
+            f"{asked.server} has no model {asked.model!r} ({status}){because}; {asked.mend_model}",
             transient=False,
         )
     if status == 429:
@@ -66,11 +81,8 @@ def quota_used_up(asked: Asked, status: int, said: str) -> ModelFailure:
 
 def redirected(asked: Asked, status: int) -> ModelFailure:
     """The server moved; following it would be a second request."""
-    return ModelFailure(
-        "bad_request",
-        f"{asked.server} redirects ({status}); set OPENAI_BASE_URL to the address it redirects to",
-        transient=False,
-    )
+    mend = f"; set {asked.url_variable} to the address it redirects to" if asked.url_variable else ""
+    return ModelFailure("bad_request", f"{asked.server} redirects ({status}){mend}", transient=False)
 
 
 def timed_out(asked: Asked, waited_for: str) -> ModelFailure:

@@ -1,7 +1,8 @@
-"""Our conversation as pydantic-ai's messages, and its response as our answer. The OpenAI adapter calls this."""
+"""Our conversation as pydantic-ai's messages, and its calls as ours. What asks a model calls this."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 
@@ -24,32 +25,36 @@ from pydantic_ai.tools import ToolDefinition
 
 from nonoka.adapters.models import provider_notes
 from nonoka.adapters.models.clean_text import clean_json, clean_text
+from nonoka.adapters.models.provider_notes import Origin
 from nonoka.records import model as ours
 from nonoka.records.base import JsonObject
 from nonoka.records.memory import MemoryEntry, MemoryRole, ToolCall
 
 #: Strict servers take arguments only as a JSON object; what isn't one travels under this key.
 INVALID_JSON = "INVALID_JSON"
+#: What is sent in place of nothing to the systems that refuse a text of blanks.
+EMPTY = "(empty)"
 
+_REFUSE_BLANKS = ("anthropic", "bedrock")
 _UNFIT_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 #: The longest function name that OpenAI accepts in a request.
 _LONGEST_NAME = 64
 
 
-def to_messages(request: ours.ModelRequest, origin: str) -> list[ModelMessage]:
+def to_messages(request: ours.ModelRequest, origin: Origin) -> list[ModelMessage]:
     """The conversation for the wire, with our call ids; an assistant entry that says nothing is left out.
 
-    ``origin`` names provider and server: notes that another one left are not sent.
+    Notes that another server than ``origin`` left are not sent.
     """
     messages: list[ModelMessage] = []
     for entry in request.entries:
         if entry.role is MemoryRole.ASSISTANT:
             if said := _response_parts(entry, origin):
-                messages.append(ModelResponse(parts=said, provider_name=provider_notes.PROVIDER))
+                messages.append(ModelResponse(parts=said, provider_name=origin.system))
         elif messages and isinstance(last := messages[-1], ModelRequest):
-            last.parts = [*last.parts, _request_part(entry)]
+            last.parts = [*last.parts, _request_part(entry, origin)]
         else:
-            messages.append(ModelRequest(parts=[_request_part(entry)]))
+            messages.append(ModelRequest(parts=[_request_part(entry, origin)]))
     return messages
 
 
@@ -77,8 +82,10 @@ def to_calls(response: ModelResponse) -> tuple[ours.RequestedCall, ...]:
     )
 
 
-def _request_part(entry: MemoryEntry) -> ModelRequestPart:
+def _request_part(entry: MemoryEntry, origin: Origin) -> ModelRequestPart:
     content = clean_text(entry.content)
+    if not content.strip() and origin.system in _REFUSE_BLANKS:
+        content = EMPTY
     match entry.role:
         case MemoryRole.SYSTEM:
             return SystemPromptPart(content=content)
@@ -87,28 +94,38 @@ def _request_part(entry: MemoryEntry) -> ModelRequestPart:
             return ToolReturnPart(
                 tool_name=_wire_name(name if isinstance(name, str) else ""),
                 content=content,
-                tool_call_id=clean_text(entry.tool_call_id or ""),
+                tool_call_id=_wire_id(entry.tool_call_id or "", origin),
             )
         case _:
             return UserPromptPart(content=content)
 
 
-def _response_parts(entry: MemoryEntry, origin: str) -> list[ModelResponsePart]:
+def _response_parts(entry: MemoryEntry, origin: Origin) -> list[ModelResponsePart]:
     notes = provider_notes.read(entry, origin)
-    parts: list[ModelResponsePart] = [*notes.thinking]
-    if entry.content:
-        parts.append(TextPart(content=clean_text(entry.content)))
-    parts += [
-        ToolCallPart(
-            tool_name=_wire_name(call.name),
-            args=_wire_arguments(call),
-            tool_call_id=clean_text(call.id),
-            provider_name=provider_notes.PROVIDER,
-            provider_details=notes.call_details.get(place),
-        )
-        for place, call in enumerate(entry.tool_calls)
-    ]
-    return parts if entry.content or entry.tool_calls else []
+    said = clean_text(entry.content)
+    parts: list[ModelResponsePart] = [*notes.thinking_before(0)]
+    if said.strip():  # strict servers refuse a text of blanks
+        parts.append(TextPart(content=said, provider_name=origin.system, provider_details=notes.text_details))
+    for place, call in enumerate(entry.tool_calls):
+        parts += notes.thinking_before(place) if place else []
+        parts.append(_call_part(call, origin, notes.call_details.get(place)))
+    return parts if said.strip() or entry.tool_calls else []
+
+
+def _call_part(call: ToolCall, origin: Origin, details: JsonObject | None) -> ToolCallPart:
+    return ToolCallPart(
+        tool_name=_wire_name(call.name),
+        args=_wire_arguments(call),
+        tool_call_id=_wire_id(call.id, origin),
+        provider_name=origin.system,
+        provider_details=details,
+    )
+
+
+def _wire_id(call_id: str, origin: Origin) -> str:
+    fit = clean_text(call_id)
+    # Mistral takes no other ids than nine letters and digits.
+    return hashlib.sha256(fit.encode()).hexdigest()[:9] if origin.system == "mistral" else fit
 
 
 def _wire_name(name: str) -> str:

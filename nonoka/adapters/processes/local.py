@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from nonoka.adapters.processes.commands import LocalCommand, start_command
 from nonoka.adapters.processes.custody import Custody
@@ -12,7 +11,7 @@ from nonoka.adapters.processes.liveness import end_owner, liveness
 from nonoka.adapters.processes.locks import WorkerLocks
 from nonoka.ports.clock import Clock
 from nonoka.ports.processes import OnHeld
-from nonoka.records.task import Liveness, Worker
+from nonoka.records.task import Liveness, Worker, WorkerKind
 from nonoka.records.tool import ProcessGroup
 
 
@@ -42,7 +41,7 @@ class LocalProcesses:
         """
         return await self._custody.end(processes, mark)
 
-    def register(self, worker_id: str, kind: Literal["worker", "run", "sweep"]) -> Worker:
+    def register(self, worker_id: str, kind: WorkerKind) -> Worker:
         """A new worker of this process is locked; NonokaError if the id was used before."""
         return self._locks.register(worker_id, kind)
 

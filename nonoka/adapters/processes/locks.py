@@ -6,13 +6,12 @@ import contextlib
 import fcntl
 import os
 from pathlib import Path
-from typing import Literal
 
 from nonoka.adapters.processes import procfs
 from nonoka.adapters.processes.forks import close_private, private_descriptors
 from nonoka.errors import NonokaError
 from nonoka.ports.clock import Clock
-from nonoka.records.task import Worker
+from nonoka.records.task import Worker, WorkerKind
 
 
 class WorkerLocks:
@@ -23,7 +22,7 @@ class WorkerLocks:
         self._clock = clock
         self._held: dict[str, int] = {}
 
-    def register(self, worker_id: str, kind: Literal["worker", "run", "sweep"]) -> Worker:
+    def register(self, worker_id: str, kind: WorkerKind) -> Worker:
         """A new worker of this process is locked until ``unregister``, or until the process ends.
 
         Call it in the process that works: forked children don't keep the lock. NonokaError if the id was

@@ -49,6 +49,16 @@ def status(db: sqlite3.Connection, session_id: str) -> str:
     return str(row["status"])
 
 
+def delete(db: sqlite3.Connection, session_id: str) -> None:
+    """The session is gone: every other table lets go of what refers to it."""
+    db.execute(_Q["delete"], {"session_id": session_id})
+
+
+def count(db: sqlite3.Connection) -> dict[str, int]:
+    """How many sessions have each status."""
+    return {row["status"]: row["number"] for row in db.execute(_Q["count"])}
+
+
 def taskless(db: sqlite3.Connection) -> list[str]:
     """The sessions that are created or running and have no live task: breaches of invariant 3."""
     return [row["session_id"] for row in db.execute(_Q["taskless"])]

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from itertools import islice
 
 from nonoka.adapters.sqlite.queries import queries
-from nonoka.errors import AmbiguousSession, UnknownSession
+from nonoka.errors import AmbiguousSession, KeyTaken, UnknownSession
 from nonoka.records.commit import SessionLine
 from nonoka.records.session import SessionIndex
+from nonoka.records.session_filter import SessionFilter
 
 _Q = queries("cli_sessions")
+_END_OF_TIME = 2**63 - 1
 
 
 def insert(db: sqlite3.Connection, index: SessionIndex) -> None:
-    """The session can be found."""
+    """The session can be found. Raises KeyTaken where another has its key."""
+    if index.enqueue_key is not None:
+        taken = db.execute(_Q["by_enqueue_key"], {"key": index.enqueue_key}).fetchone()
+        if taken is not None:
+            raise KeyTaken(index.enqueue_key, taken["session_id"])
     db.execute(_Q["insert"], index.model_dump() | {"metadata": json.dumps(index.metadata)})
 
 
@@ -44,11 +51,23 @@ def by_prefix(db: sqlite3.Connection, prefix: str) -> SessionIndex:
     return found[0]
 
 
-def newest(db: sqlite3.Connection, limit: int) -> list[SessionLine]:
-    """The newest sessions with their status."""
-    return [
-        SessionLine(index=_index(row), status=row["status"]) for row in db.execute(_Q["newest"], {"limit": limit})
-    ]
+def newest(db: sqlite3.Connection, limit: int, matching: SessionFilter) -> list[SessionLine]:
+    """The newest sessions that match, with their status. Raises UnknownSession for ``matching.before``."""
+    rows = db.execute(_Q["newest"], _bounds(db, matching))
+    lines = (SessionLine(index=_index(row), status=row["status"]) for row in rows)
+    # Searched here, for SQLite's own lower() knows ASCII only; no more is read than is wanted.
+    return list(islice((line for line in lines if matching.finds(line.index)), limit))
+
+
+def _bounds(db: sqlite3.Connection, matching: SessionFilter) -> dict[str, int | str]:
+    before = get(db, matching.before) if matching.before is not None else None
+    return {
+        "since": matching.created_since,
+        "until": before.created_at if before else _END_OF_TIME,
+        "after_id": before.session_id if before else "",
+        "statuses_json": json.dumps(matching.statuses),
+        "below": matching.below.rstrip("/") + "/" if matching.below else "",
+    }
 
 
 def _index(row: sqlite3.Row) -> SessionIndex:

@@ -6,6 +6,7 @@ tests/unit/adapters/sqlite/test_connection.py pins what it relies on.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import sqlite3
 import time
@@ -20,8 +21,9 @@ from nonoka.errors import StoreBusy, StoreError
 
 T = TypeVar("T")
 
-#: How long a transaction waits for the write lock before it gives up.
-PATIENCE_S = 30.0
+#: How long a transaction waits for the write lock before it gives up: longer than a lease (30 s), after which
+#: a frozen worker that holds the lock is ended.
+PATIENCE_S = 40.0
 #: Between two tries for the lock. SQLite's own busy_timeout starves: four tight writers waited up to 4 s.
 WAIT_S = (0.0005, 0.002)
 
@@ -42,6 +44,8 @@ class Connection(aiosqlite.Connection):
         try:
             await connection
         except sqlite3.Error as error:
+            # Its thread is about to end, and still tells this event loop so: not after the loop is closed.
+            await asyncio.to_thread(connection._thread.join)
             raise _store_error(error, path) from error
         return connection
 
@@ -131,4 +135,5 @@ def _patiently(step: Callable[[], T]) -> T:
 
 def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
     name = getattr(error, "sqlite_errorname", type(error).__name__)
-    return StoreError(f"the store {path} could not do it: {error} ({name})")
+    other = "; name another file with --db (or NONOKA_DB)" if name == "SQLITE_NOTADB" else ""
+    return StoreError(f"the store {path} could not do it: {error} ({name}){other}")

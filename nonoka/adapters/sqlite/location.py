@@ -13,26 +13,59 @@ REFUSED = ("nfs", "cifs", "smb", "9p", "fuse", "afs", "ceph", "glusterfs")
 
 def prepare(path: Path) -> None:
     """The directory and the file are there, private to their owner. Raises StoreError with a remedy."""
-    directory = path.parent
     try:
-        if not directory.exists():
-            directory.mkdir(parents=True, mode=0o700)
-        if directory.name == ".nonoka":
-            _make_private(directory)
-            ignore = directory / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n", encoding="utf-8")
+        prepare_directory(path.parent)
         refuse_unsafe_filesystem(path)
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        refuse_unfit(path)
     except OSError as error:
         raise StoreError(
             f"the store {path} can't be opened: {error.strerror or error}; "
             "make it writable, or name another file with --db (or NONOKA_DB)"
         ) from error
+
+
+def prepare_directory(directory: Path) -> None:
+    """The store's directory is there; one named .nonoka is private, and git leaves it alone. Raises OSError."""
+    if not directory.exists():
+        directory.mkdir(parents=True, mode=0o700)
+    if directory.name == ".nonoka":
+        _make_private(directory)
+        ignore = directory / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+
+
+def exists(path: Path) -> bool:
+    """Whether something is at this path. Raises StoreError where this user may not even know."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise StoreError(
+            f"the store {path} can't be opened: {error.strerror}; "
+            "become its owner, or name another file with --db (or NONOKA_DB)"
+        ) from error
+    return True
+
+
+def refuse_unfit(path: Path) -> None:
+    """Raise StoreError where what is at this path can't be this user's store. OSError if it can't be told."""
+    refuse_unsafe_filesystem(path)
+    if not path.is_file():
+        what = "a directory" if path.is_dir() else "no regular file"
+        raise StoreError(f"the store {path} is {what}; name a file with --db (or NONOKA_DB)")
     if not os.access(path, os.R_OK | os.W_OK):
         raise StoreError(
             f"the store {path} can't be written by this user; become its owner, or name another file with --db"
+        )
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        # SQLite keeps its journal beside the file.
+        raise StoreError(
+            f"the store {path} can't be used: its directory can't be written by this user; become its owner, or "
+            "name another file with --db (or NONOKA_DB)"
         )
 
 

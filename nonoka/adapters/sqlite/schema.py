@@ -34,7 +34,7 @@ async def migrate(db: Connection, path: str, now_ms: int) -> None:
         return
     await db.outside(lambda c: c.execute("PRAGMA journal_mode = WAL").fetchone())
     for number, name, text in migrations():
-        await db.write(partial(_apply, number=number, name=name, text=text, now_ms=now_ms), durable=True)
+        await db.write(partial(apply, number=number, name=name, text=text, now_ms=now_ms), durable=True)
 
 
 def version_of(db: sqlite3.Connection) -> int:
@@ -51,7 +51,8 @@ def refuse_newer(version: int, path: str) -> None:
         )
 
 
-def _apply(db: sqlite3.Connection, *, number: int, name: str, text: str, now_ms: int) -> None:
+def apply(db: sqlite3.Connection, *, number: int, name: str, text: str, now_ms: int) -> None:
+    """This migration, and the record of it, are in the caller's transaction; nothing if it was applied before."""
     if version_of(db) >= number:
         return
     for statement in _statements(text):

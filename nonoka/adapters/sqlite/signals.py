@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from nonoka.adapters.sqlite.queries import queries
+from nonoka.decisions.inbox import interrupts
 from nonoka.records.commit import NewSignal
 from nonoka.records.signal import Signal, SignalKind
 
@@ -38,9 +39,10 @@ def drain(db: sqlite3.Connection, session_id: str, seqs: Iterable[int], now: int
     db.executemany(_Q["drain"], [{"session_id": session_id, "seq": seq, "now": now} for seq in seqs])
 
 
-def cancelled(db: sqlite3.Connection, worker_id: str) -> set[str]:
-    """The sessions with a cancel in their inbox whose task this worker runs."""
-    return {row["session_id"] for row in db.execute(_Q["cancelled"], {"worker_id": worker_id})}
+def sessions_to_interrupt(db: sqlite3.Connection, worker_id: str) -> set[str]:
+    """The sessions whose task this worker runs, with a signal in their inbox that interrupts it."""
+    waiting = db.execute(_Q["undrained_of_worker"], {"worker_id": worker_id})
+    return {signal.session_id for signal in map(_signal, waiting) if interrupts(signal)}
 
 
 def _signal(row: sqlite3.Row) -> Signal:

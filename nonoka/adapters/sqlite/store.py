@@ -21,12 +21,13 @@ from nonoka.adapters.sqlite import (
     workers,
 )
 from nonoka.adapters.sqlite.connection import Connection
+from nonoka.adapters.sqlite.place import Place
 from nonoka.adapters.sqlite.transactions import calls_of, held_task, take, view_of, write
 from nonoka.decisions.step_merge import merge_steps
 from nonoka.decisions.transitions import TERMINAL
 from nonoka.errors import StoreError
 from nonoka.ports.clock import Clock
-from nonoka.ports.store import LEASE_MS, Decide
+from nonoka.ports.store import ANY_DEATHS, LEASE_MS, Decide
 from nonoka.records.commit import (
     Changes,
     Claim,
@@ -35,6 +36,7 @@ from nonoka.records.commit import (
     LostClaim,
     NewSession,
     NewSignal,
+    ReadyTask,
     SessionDetail,
     SessionLine,
     SessionView,
@@ -43,8 +45,9 @@ from nonoka.records.commit import (
 from nonoka.records.event import Event, EventType, NewEvent
 from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.session import SessionIndex, SessionState, SessionStatus
+from nonoka.records.session_filter import ANY_SESSION, SessionFilter
 from nonoka.records.signal import SignalKind
-from nonoka.records.task import Worker, task_id_of
+from nonoka.records.task import TaskStatus, Worker, task_id_of
 
 T = TypeVar("T")
 
@@ -60,6 +63,7 @@ class SqliteStore:
         self._clock = clock
         self._writer = writer
         self._reader = reader
+        self._place = Place(path)
 
     @classmethod
     async def open(cls, path: Path, clock: Clock) -> SqliteStore:
@@ -101,10 +105,18 @@ class SqliteStore:
         task_id: str | None = None,
         session_id: str | None = None,
         agents_to_skip: Sequence[str] = (),
+        most_deaths: int = ANY_DEATHS,
     ) -> Committed | None:
         def work(db: sqlite3.Connection) -> Committed | None:
             now = self._now()
-            found = tasks.claimable(db, now, task_id=task_id, session_id=session_id, agents_to_skip=agents_to_skip)
+            found = tasks.claimable(
+                db,
+                now,
+                task_id=task_id,
+                session_id=session_id,
+                agents_to_skip=agents_to_skip,
+                most_deaths=most_deaths,
+            )
             if found is None:
                 return None
             return take(db, found, worker_id, decide, now=now, lease_expires_at=self._lease())
@@ -119,6 +131,9 @@ class SqliteStore:
         durable: bool = False,
         then_claim: Decide | None = None,
     ) -> Committed:
+        if durable:
+            await self._stay_in_place()
+
         def work(db: sqlite3.Connection) -> Committed:
             now, lease = self._now(), self._lease()
             changes = decide(view_of(db, held_task(db, claim), now))
@@ -132,6 +147,8 @@ class SqliteStore:
         return await self._write(work, durable=durable)
 
     async def renew(self, worker_id: str) -> dict[str, int]:
+        await self._stay_in_place()
+
         def work(db: sqlite3.Connection) -> dict[str, int]:
             schema.refuse_newer(schema.version_of(db), str(self.path))
             workers.seen(db, worker_id, self._now())
@@ -139,8 +156,8 @@ class SqliteStore:
 
         return await self._write(work)
 
-    async def cancelled_sessions(self, worker_id: str) -> set[str]:
-        return await self._read(lambda db: signals.cancelled(db, worker_id))
+    async def sessions_to_interrupt(self, worker_id: str) -> set[str]:
+        return await self._read(lambda db: signals.sessions_to_interrupt(db, worker_id))
 
     async def running_claims(self) -> list[LostClaim]:
         def work(db: sqlite3.Connection) -> list[LostClaim]:
@@ -183,6 +200,9 @@ class SqliteStore:
     async def workers(self) -> list[Worker]:
         return await self._read(workers.every)
 
+    async def agree_on_broker(self, broker: str, *, instead_of: str | None = None) -> str:
+        return await self._write(lambda db: meta.agree(db, "broker", broker, instead_of))
+
     async def repair_taskless(self) -> list[str]:
         if not await self._read(checkpoints.taskless):
             return []
@@ -217,6 +237,16 @@ class SqliteStore:
 
         return await self._write(work, durable=True)
 
+    async def delete_session(self, session_id: str) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            checkpoints.status(db, session_id)
+            for task in tasks.live_of_session(db, session_id):
+                if task.status is TaskStatus.RUNNING:
+                    raise StoreError(f"task {task.task_id!r} is running; cancel session {session_id} first")
+            checkpoints.delete(db, session_id)
+
+        await self._write(work, durable=True)
+
     async def add_signal(self, session_id: str, signal: NewSignal) -> int:
         def work(db: sqlite3.Connection) -> int:
             now = self._now()
@@ -244,8 +274,14 @@ class SqliteStore:
     async def conversation(self, session_id: str, *, from_position: int = 0) -> list[MemoryEntry]:
         return await self._read(lambda db: memory_entries.from_position(db, session_id, from_position))
 
-    async def list_sessions(self, *, limit: int) -> list[SessionLine]:
-        return await self._read(lambda db: cli_sessions.newest(db, limit))
+    async def list_sessions(self, *, limit: int, matching: SessionFilter = ANY_SESSION) -> list[SessionLine]:
+        return await self._read(lambda db: cli_sessions.newest(db, limit, matching))
+
+    async def count_sessions(self) -> dict[str, int]:
+        return await self._read(checkpoints.count)
+
+    async def ready_tasks(self, *, limit: int) -> list[ReadyTask]:
+        return await self._read(lambda db: tasks.ready(db, limit))
 
     async def detail(self, session_id: str) -> SessionDetail:
         def work(db: sqlite3.Connection) -> SessionDetail:
@@ -277,6 +313,10 @@ class SqliteStore:
         )
 
     # ---
+
+    async def _stay_in_place(self) -> None:
+        if not self._place.is_kept():
+            raise await self._writer.outside(self._place.rescue)
 
     async def _write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = False) -> T:
         return await self._writer.write(work, durable=durable)

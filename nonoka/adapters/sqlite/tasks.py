@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from nonoka.adapters.sqlite.queries import queries
-from nonoka.records.commit import Claim, DueTask, TaskOutcome
+from nonoka.records.commit import Claim, DueTask, ReadyTask, TaskOutcome
 from nonoka.records.task import Task, task_id_of, turn_key
 
 _Q = queries("tasks")
@@ -44,6 +44,11 @@ def live_of_session(db: sqlite3.Connection, session_id: str) -> tuple[Task, ...]
     return tuple(_task(row) for row in db.execute(_Q["live_of_session"], {"session_id": session_id}))
 
 
+def ready(db: sqlite3.Connection, limit: int) -> list[ReadyTask]:
+    """The tasks that wait to be claimed or for their time, the longest due first, each with why it was retried."""
+    return [_ready(row) for row in db.execute(_Q["ready"], {"limit": limit})]
+
+
 def due(db: sqlite3.Connection, now: int, limit: int, agents_to_skip: Sequence[str]) -> list[DueTask]:
     """The tasks that are due and not just sent, longest due first."""
     values = {"now": now, "limit": limit, "agents_to_skip": json.dumps(list(agents_to_skip))}
@@ -64,6 +69,7 @@ def claimable(
     task_id: str | None,
     session_id: str | None,
     agents_to_skip: Sequence[str],
+    most_deaths: int,
 ) -> str | None:
     """The id of the task to claim: the named one if it is due, else the longest due one."""
     values = {
@@ -71,6 +77,7 @@ def claimable(
         "task_id": task_id,
         "session_id": session_id,
         "agents_to_skip": json.dumps(list(agents_to_skip)),
+        "most_deaths": most_deaths,
     }
     row = None
     if task_id is not None:
@@ -140,6 +147,14 @@ def take_over(db: sqlite3.Connection, task: Task, worker_id: str, lease_expires_
 def owned_count(db: sqlite3.Connection, worker_id: str) -> int:
     """How many tasks this worker runs."""
     return int(db.execute(_Q["owned_count"], {"worker_id": worker_id}).fetchone()["number"])
+
+
+def _ready(row: sqlite3.Row) -> ReadyTask:
+    fields = dict(row)
+    why = json.loads(fields.pop("why") or "{}")
+    return ReadyTask(
+        task=Task.model_validate(fields), error_type=why.get("error_type"), message=why.get("message")
+    )
 
 
 def _task(row: sqlite3.Row) -> Task:

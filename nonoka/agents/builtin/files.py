@@ -6,26 +6,16 @@ from typing import Annotated, BinaryIO
 
 from pydantic import Field
 
+from nonoka.agents.builtin.content_kind import SNIFFED_BYTES, not_text
 from nonoka.agents.context import ToolContext
 from nonoka.agents.tool import tool
 
 #: what is read at once, so that it and the note after it fit into a model's share of a result (32 KiB)
 READ_BYTES = 30_000
 READ_LINES = 2_000
-#: where a NUL makes a file binary
-SNIFFED_BYTES = 8_192
 #: how much is looked at to say how many lines a file has
 COUNTED_BYTES = 64 * 1024 * 1024
 CHUNK_BYTES = 1024 * 1024
-
-_IMAGES = {
-    b"\x89PNG\r\n\x1a\n": "PNG",
-    b"\xff\xd8\xff": "JPEG",
-    b"GIF87a": "GIF",
-    b"GIF89a": "GIF",
-    b"II*\0": "TIFF",
-    b"MM\0*": "TIFF",
-}
 
 
 @tool(effect="read_only")
@@ -45,7 +35,7 @@ def read_file(
         limit: How many lines to read at most.
     """
     with context.files.open_file(path) as file:
-        kind = _not_text(file.read(SNIFFED_BYTES))
+        kind = not_text(file.read(SNIFFED_BYTES))
         if kind is not None:
             return f"[{path} is {kind} of {file.seek(0, 2)} bytes; it can't be shown as text]"
         file.seek(0)
@@ -61,15 +51,6 @@ def write_file(context: ToolContext, path: str, content: str) -> str:
         content: The whole of its new content.
     """
     return f"wrote {context.files.write_text(path, content)} bytes to {path}"
-
-
-def _not_text(start: bytes) -> str | None:
-    for magic, kind in _IMAGES.items():
-        if start.startswith(magic):
-            return f"an image ({kind})"
-    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
-        return "an image (WEBP)"
-    return "a binary file" if b"\0" in start else None
 
 
 def _text_of(file: BinaryIO, offset: int, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""``nonoka enqueue``: a new session for the workers."""
+"""``nonoka enqueue``: new sessions for the workers."""
 
 from __future__ import annotations
 
@@ -7,49 +7,93 @@ import sys
 
 import click
 
+from nonoka.agents.plain_value import clean_text
 from nonoka.app import open_ports, request_for
 from nonoka.engine import accept
+from nonoka.engine.accept import SessionRequest
 from nonoka.engine.ports import Ports
-from nonoka.entrypoints.cli.options import with_settings
-from nonoka.entrypoints.cli.prompts import prompt_text
+from nonoka.entrypoints.cli.options import OF_NEW_SESSIONS, with_settings
+from nonoka.entrypoints.cli.prompts import prompt_text, prompts_in
 from nonoka.entrypoints.cli.reader import Reader
-from nonoka.entrypoints.cli.statuses import exit_status, say_if_nobody_works
-from nonoka.entrypoints.cli.summary import say_why_not_done, write_answer
+from nonoka.entrypoints.cli.screen import Span, screen
+from nonoka.entrypoints.cli.statuses import exit_status, gravest, say_if_nobody_works
+from nonoka.entrypoints.cli.summary import STATUS_STYLE, say_why_not_done, write_answer
+from nonoka.errors import UsageError
 from nonoka.settings import Settings
 
 
 @click.command("enqueue", short_help="Store a session for the workers; print its id.")
-@click.argument("prompt", metavar="PROMPT|-")
+@click.argument("prompt", metavar="[PROMPT|-]", required=False)
+@click.option("--file", "file", metavar="FILE", help="One session for each line of FILE (- reads stdin).")
+@click.option("--key", metavar="KEY", help="If a session was enqueued with KEY before, print its id instead.")
 @click.option("--wait", is_flag=True, help="Wait until it ends or pauses, and print the final answer.")
-@with_settings(new_sessions=True)
-def command(*, settings: Settings, prompt: str, wait: bool) -> int:
+@with_settings(of_new_sessions=OF_NEW_SESSIONS)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    settings: Settings,
+    prompt: str | None,
+    file: str | None,
+    key: str | None,
+    wait: bool,
+) -> int:
     """Store a session with PROMPT (- reads stdin) for the workers, and print its id alone on stdout.
 
     Once the id is printed nothing is lost. Workers (nonoka worker) need neither model nor limits: they are
     stored with the session. An agent that can't be imported from here is refused.
 
+    With --key it can be repeated safely: as long as there is a session of that key, its id is printed and
+    nothing is stored, whatever the prompt and however many ask at once. With --file each line that isn't blank
+    is the prompt of a session of its own; all are checked before the first is stored, and the ids come one a
+    line in the order of the file.
+
     \b
       id=$(nonoka enqueue --model openai:gpt-4o-mini "Summarise CHANGELOG.md")
       nonoka sessions watch "$id"
+      nonoka enqueue --key "report-$(date +%F)" "Write the report of today"
+      ls *.py | sed 's/^/Review /' | nonoka enqueue --file - --wait
 
-    Exit status: 0 stored; with --wait as of nonoka run: 0 answered, 1 failed or cancelled, 3 paused.
+    With --wait the answer follows on stdout; of several sessions each under a line with its id and status.
+
+    Exit status: 0 stored; with --wait as of nonoka run (0 answered, 1 failed or cancelled, 3 paused), of several
+    the gravest: 1, then 3.
     """
-    return asyncio.run(_enqueue(settings, prompt_text(prompt), wait=wait))
+    if (prompt is None) == (file is None):
+        raise click.UsageError("give it one of PROMPT and --file", context)
+    if file is not None and key is not None:
+        raise click.UsageError("--key names one session: it can't go with --file", context)
+    if key is not None and not key.strip():
+        raise UsageError("the key is empty; give it a name, such as report-2026-01-31")
+    prompts = prompts_in(file) if file is not None else [prompt_text(prompt or "")]
+    return asyncio.run(_enqueue(settings, prompts, key=clean_text(key) if key is not None else None, wait=wait))
 
 
-async def _enqueue(settings: Settings, prompt: str, *, wait: bool) -> int:
+async def _enqueue(settings: Settings, prompts: list[str], *, key: str | None, wait: bool) -> int:
     async with open_ports(settings) as ports:
-        request = request_for(ports, settings, prompt)
-        session_id, _ = await accept.create_session(ports.store, ports.clock, request)
-        sys.stdout.write(f"{session_id}\n")
-        sys.stdout.flush()
-        return await _answered(ports, session_id) if wait else 0
+        like = request_for(ports, settings, prompts[0]).model_copy(update={"enqueue_key": key})
+        made = [await _stored(ports, like.model_copy(update={"prompt": prompt})) for prompt in prompts]
+        if not wait:
+            return 0
+        await say_if_nobody_works(ports.store)
+        return gravest([await _answered(ports, session_id, named=len(made) > 1) for session_id in made])
 
 
-async def _answered(ports: Ports, session_id: str) -> int:
-    await say_if_nobody_works(ports.store)
+async def _stored(ports: Ports, request: SessionRequest) -> str:
+    session_id, _ = await accept.create_session(ports.store, ports.clock, request)
+    sys.stdout.write(f"{session_id}\n")
+    sys.stdout.flush()
+    return session_id
+
+
+async def _answered(ports: Ports, session_id: str, *, named: bool) -> int:
     await Reader(ports.store, ports.clock, session_id, lambda event: None).read()
     state = await ports.store.load_session(session_id)
+    if named:
+        status = state.status
+        screen().write(
+            [Span(f"{session_id} "), Span(status.value, STATUS_STYLE.get(status, "strong")), Span("\n")]
+        )
     write_answer(state)
     say_why_not_done(state)
     return exit_status(state.status)

@@ -55,7 +55,9 @@ def exit_status_of(error: BaseException, invocation: Invocation) -> int:
 
 
 def named(error: BaseException) -> str:
-    """Type and message in one line."""
+    """Type and message in one line; of what the system refused its own words, and the file's name."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     message = _one_line(str(error))
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime
 
 from nonoka.records.runtime import RuntimeUsage
@@ -36,6 +37,14 @@ def tokens(usage: RuntimeUsage) -> str:
     return f"{'~' if usage.estimated else ''}{usage.total_tokens:,} tokens"
 
 
+def cost(usage: RuntimeUsage) -> list[str]:
+    """What it cost, in one figure; none where it cost nothing. A part whose price nobody knows is said."""
+    known = f"${usage.cost_usd:.4f}" if usage.cost_usd else ""
+    if usage.cost_unknown:
+        return [f"{known} and an unknown part" if known else "cost unknown"]
+    return [known] if known else []
+
+
 def counted(number: int, one: str) -> str:
     """``1 turn``, ``3 turns``."""
     return f"{number} {one}" if number == 1 else f"{number} {one}s"
@@ -45,6 +54,23 @@ def shortened(text: str, length: int) -> str:
     """The text in one line of at most that many characters."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def fitted(text: str, columns: int) -> str:
+    """As much of the text as fits into so many columns of a terminal."""
+    if width(text) <= columns:
+        return text
+    kept = ""
+    for character in text:
+        if width(kept + character) > columns - 1:
+            break
+        kept += character
+    return kept + "…"
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def printable(text: str) -> str:

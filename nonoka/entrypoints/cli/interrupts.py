@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a session is worked on here: the first asks, the second leaves at once."""
+"""Ctrl-C, SIGTERM and SIGHUP while a session is worked on here: the first asks, the second leaves at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from types import FrameType, TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 from nonoka.entrypoints.cli.failures import INTERRUPTED, STDOUT_CLOSED
 
@@ -17,39 +17,46 @@ TERMINATED = 143
 EXIT: dict[Reason, int] = {"pause": INTERRUPTED, "hand_back": TERMINATED, "closed": STDOUT_CLOSED}
 
 
+#: A closed terminal (SIGHUP) is nobody's wish to pause: the work goes on elsewhere.
+_ASKS: dict[signal.Signals, Reason] = {
+    signal.SIGINT: "pause",
+    signal.SIGTERM: "hand_back",
+    signal.SIGHUP: "hand_back",
+}
+
+
 class Interrupts:
     """Use it in ``with``, inside a running loop: what was asked first is the result of ``asked``."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._before: dict[signal.Signals, Any] = {}
+        self._signalled = False
         self.asked: asyncio.Future[Reason] = self._loop.create_future()
 
     def __enter__(self) -> Interrupts:
-        self._loop.add_signal_handler(signal.SIGINT, self.ask, "pause")
-        self._loop.add_signal_handler(signal.SIGTERM, self.ask, "hand_back")
+        # Not through the loop: a tool may be blocking it, and the second signal must leave all the same.
+        for number in _ASKS:
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # by nohup
+                self._before[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if not self.asked.done():
-            self._let_go()
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
             self.asked.cancel()
 
     def ask(self, reason: Reason) -> None:
-        """Work here is to stop for this reason, unless another came first."""
-        if self.asked.done():
-            return
-        self.asked.set_result(reason)
-        self._let_go()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _leave_at_once)
+        """Work here is to stop for this reason, unless another came first. In the loop's own thread."""
+        if not self.asked.done():
+            self.asked.set_result(reason)
 
-    def _let_go(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.remove_signal_handler(number)
-
-
-def _leave_at_once(number: int, frame: FrameType | None) -> None:
-    # Not through the loop: it may be what hangs. What was held is released by whoever sweeps next.
-    os._exit(128 + number)
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._signalled:
+            # What was held is released by whoever sweeps next.
+            os._exit(128 + number)
+        self._signalled = True
+        self._loop.call_soon_threadsafe(self.ask, _ASKS[signal.Signals(number)])

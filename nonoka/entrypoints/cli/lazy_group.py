@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -28,3 +29,13 @@ class LazyGroup(click.Group):
         module, _, name = home.partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As of every group, but a name that is none brings the nearest one with it."""
+        if args and not args[0].startswith("-") and args[0] not in self._homes and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(args[0], self._homes, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)

@@ -13,6 +13,7 @@ import click
 from nonoka import __version__
 from nonoka.entrypoints.cli.failures import Invocation, exit_status_of, let_go_of_stdout
 from nonoka.entrypoints.cli.lazy_group import LazyGroup
+from nonoka.entrypoints.cli.streams import prepare_streams
 
 _HERE = "nonoka.entrypoints.cli"
 
@@ -25,6 +26,10 @@ _HERE = "nonoka.entrypoints.cli"
         "worker": f"{_HERE}.worker:command",
         "sweep": f"{_HERE}.sweep:command",
         "sessions": f"{_HERE}.sessions.group:group",
+        "demo": f"{_HERE}.demo.command:command",
+        "doctor": f"{_HERE}.doctor.command:command",
+        "init": f"{_HERE}.init:command",
+        "completion": f"{_HERE}.completion:command",
     },
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -32,8 +37,14 @@ _HERE = "nonoka.entrypoints.cli"
 def nonoka() -> None:
     """Durable agent sessions: kill any process at any instant, and the work goes on.
 
-    A session is one conversation with an agent, kept in .nonoka/sessions.db of the project. Try one without
-    a key: nonoka run --model script:answers.yaml "What is here?"
+    A session is one conversation with an agent, kept in .nonoka/sessions.db of the project.
+
+    \b
+      nonoka demo                              see it work, without a key
+      nonoka init                              settings and an example agent to start from
+      nonoka doctor                            what is missing here
+      nonoka run "Why do the tests fail?"      work on a session here
+      nonoka enqueue "Mend the tests"          or leave it to: nonoka worker
 
     Settings: options, then NONOKA_* variables (NONOKA_DB, NONOKA_MODEL, NONOKA_MAX_MODEL_TURNS, ...), then
     the nearest nonoka.toml.
@@ -44,6 +55,7 @@ def nonoka() -> None:
 
 def main() -> int:
     """Run the command line of this process; returns its exit status."""
+    prepare_streams()
     _find_modules_here()
     invocation = Invocation()
     try:

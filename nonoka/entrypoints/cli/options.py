@@ -33,10 +33,13 @@ _LIMIT_HELP = {
 }
 
 
-def with_settings(*, new_sessions: bool = False) -> Callable[[Callback], Callback]:
-    """The command has the common options and is called with ``settings`` made of them."""
-    names = ("db", "cwd", "log_level", *(OF_NEW_SESSIONS if new_sessions else ()))
-    options = [*(_new_session_options() if new_sessions else ()), *_common_options()]
+def with_settings(*, of_new_sessions: tuple[str, ...] = ()) -> Callable[[Callback], Callback]:
+    """The command has the common options, and these of ``OF_NEW_SESSIONS``.
+
+    It is called with ``settings`` made of them.
+    """
+    names = ("db", "cwd", "log_level", *of_new_sessions)
+    options = [*(_new_session_option(name) for name in of_new_sessions), *_common_options()]
 
     def decorate(callback: Callback) -> Callback:
         @functools.wraps(callback)
@@ -47,9 +50,10 @@ def with_settings(*, new_sessions: bool = False) -> Callable[[Callback], Callbac
                 # Here, for click would make it status 1: a failure of the session's, for those who ask.
                 return STDOUT_CLOSED
 
+        decorated: Callback = command
         for option in reversed(options):
-            command = option(command)
-        return command
+            decorated = option(decorated)
+        return decorated
 
     return decorate
 
@@ -111,15 +115,16 @@ def _common_options() -> list[Callable[[Callback], Callback]]:
     ]
 
 
-def _new_session_options() -> list[Callable[[Callback], Callback]]:
-    return [
-        click.option("--model", metavar="NAME", help="openai:NAME, or script:FILE to try without a key."),
-        click.option("--agent", metavar="NAME", help="MODULE:NAME or FILE.py:NAME. Default: default."),
-        *(
-            click.option(_flag(name), name, type=_type(name), metavar="N", help=_limit_help(name))
-            for name in _LIMITS
-        ),
-    ]
+def _new_session_option(name: str) -> Callable[[Callback], Callback]:
+    match name:
+        case "model":
+            return click.option(
+                "--model", metavar="NAME", help="Such as openai:gpt-4o-mini; script:FILE needs no key."
+            )
+        case "agent":
+            return click.option("--agent", metavar="NAME", help="MODULE:NAME or FILE.py:NAME. Default: default.")
+        case _:
+            return click.option(_flag(name), name, type=_type(name), metavar="N", help=_limit_help(name))
 
 
 def _flag(name: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nonoka.entrypoints.cli.contract import pending_calls
-from nonoka.entrypoints.cli.figures import age, clock_time, counted, printable, seconds, shortened, tokens
+from nonoka.entrypoints.cli.figures import age, clock_time, cost, counted, printable, seconds, shortened, tokens
 from nonoka.entrypoints.cli.screen import Span, Style
+from nonoka.entrypoints.cli.standstill import Workers, live_tasks, standstill
 from nonoka.entrypoints.cli.statuses import next_steps
 from nonoka.entrypoints.cli.summary import STATUS_STYLE
 from nonoka.entrypoints.cli.timeline import Timeline, called
@@ -12,19 +12,23 @@ from nonoka.records.commit import SessionDetail
 from nonoka.records.event import EventType
 from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.session import SessionStatus
-from nonoka.records.task import Task, TaskStatus
 
 #: A result longer than this is cut on the page; --json has the whole.
 RESULT = 400
 #: So many events at the end of the timeline are shown.
 TAIL = 12
-_OVER = (TaskStatus.DONE, TaskStatus.DEAD)
 _NOT_TOLD = (EventType.TEXT_STREAMED, EventType.PROMPT_ACCEPTED)
 
 
-def session_page(detail: SessionDetail, now: int) -> list[Span]:
-    """Head, conversation, what it waits for, the end of the timeline, and what to do next."""
-    parts = [_head(detail, now), _conversation(detail), _waits(detail, now), _tail(detail), _next(detail)]
+def session_page(detail: SessionDetail, workers: Workers, now: int) -> list[Span]:
+    """Head, conversation, what it waits for and what would move it, the timeline's end, what to do next."""
+    parts = [
+        _head(detail, now),
+        _conversation(detail),
+        _waits(standstill(detail, workers, now)),
+        _tail(detail),
+        _next(detail),
+    ]
     page: list[Span] = []
     for part in parts:
         if part:
@@ -42,8 +46,7 @@ def _head(detail: SessionDetail, now: int) -> list[Span]:
     if ended is not None and ended.error_type is not None:
         lines += _fact("error", f"{ended.error_type}: {ended.message}", "bad")
     spent = [counted(usage.model_turns, "turn"), counted(usage.tool_calls, "tool call"), tokens(usage)]
-    if usage.cost_usd:
-        spent.append(f"${usage.cost_usd:.4f}")
+    spent += cost(usage)
     return [
         *lines,
         *_fact("agent", f"{index.agent} on {index.model}"),
@@ -66,23 +69,8 @@ def _entry(entry: MemoryEntry) -> list[Span]:
     return [*spans, *(Span(f"  {called(call.name, call.args)}\n", "dim") for call in entry.tool_calls)]
 
 
-def _waits(detail: SessionDetail, now: int) -> list[Span]:
-    live = [task for task in detail.tasks if task.status not in _OVER]
-    lines = [f"{task.key}: {_standing(task, now)}" for task in live]
-    for call in pending_calls(detail):
-        lines.append(f"{call['tool_call_id']}: {called(str(call['tool']), call['args'])} is {call['why']}")
-    lines += [f"in its inbox: {signal.kind.value}" for signal in detail.signals]
+def _waits(lines: list[str]) -> list[Span]:
     return [Span(printable(line) + "\n", "warn") for line in lines]
-
-
-def _standing(task: Task, now: int) -> str:
-    if task.status is TaskStatus.RUNNING:
-        return f"worker {task.lease_owner} has it (attempt {task.attempt})"
-    if task.not_before > now:
-        return (
-            f"waits {seconds(task.not_before - now)} for another try ({counted(task.retries, 'failure')} so far)"
-        )
-    return "waits for a worker"
 
 
 def _tail(detail: SessionDetail) -> list[Span]:
@@ -101,8 +89,7 @@ def _tail(detail: SessionDetail) -> list[Span]:
 
 
 def _next(detail: SessionDetail) -> list[Span]:
-    goes_on = any(task.status not in _OVER for task in detail.tasks)
-    status = SessionStatus.RUNNING if goes_on else detail.state.status
+    status = SessionStatus.RUNNING if live_tasks(detail) else detail.state.status
     return [Span("next: ", "strong"), Span(next_steps(detail.index.session_id, status) + "\n")]
 
 

@@ -40,6 +40,10 @@ class Reader:
             for event in events:
                 await self._shown(event)
 
+    async def in_turn(self, write: Callable[[], None]) -> None:
+        """What else is to be written is, between two events and by the same thread. Raises what it raises."""
+        await asyncio.get_running_loop().run_in_executor(self._writer, write)
+
     async def _shown(self, event: Event) -> None:
         # Counted first: the thread carries it through even if this is cancelled meanwhile.
         self._seq = event.seq

@@ -7,11 +7,13 @@ import asyncio
 import click
 
 from nonoka.engine import accept
+from nonoka.entrypoints.cli.display import Display
 from nonoka.entrypoints.cli.failures import say
-from nonoka.entrypoints.cli.here import Display, work_here
+from nonoka.entrypoints.cli.here import work_here
 from nonoka.entrypoints.cli.interrupts import Interrupts
-from nonoka.entrypoints.cli.options import given_for_new_sessions, with_settings
+from nonoka.entrypoints.cli.options import OF_NEW_SESSIONS, given_for_new_sessions, with_settings
 from nonoka.entrypoints.cli.prompts import prompt_text
+from nonoka.entrypoints.cli.session_ids import known
 from nonoka.entrypoints.cli.stores import must_exist
 from nonoka.errors import UsageError
 from nonoka.records.session import SessionIndex, SessionStatus
@@ -22,13 +24,19 @@ from nonoka.settings import Settings
 
 @click.command("run", short_help="Start a session and work on it here.")
 @click.argument("prompt", metavar="PROMPT|-")
-@click.option("--session", "wanted", metavar="ID", help="Give this session its next prompt, with its own agent.")
+@click.option(
+    "--session",
+    "wanted",
+    metavar="ID",
+    shell_complete=known,
+    help="Give this session its next prompt, with its own agent.",
+)
 @click.option(
     "--json", "as_json", is_flag=True, help="One event a line; the last line is as sessions show --json."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Only the final answer on stdout.")
 @click.option("--verbose", "-v", is_flag=True, help="Also where turns begin and end.")
-@with_settings(new_sessions=True)
+@with_settings(of_new_sessions=OF_NEW_SESSIONS)
 @click.pass_context
 def command(
     context: click.Context,
@@ -65,7 +73,7 @@ def command(
 
 
 async def _new(settings: Settings, prompt: str, display: Display) -> int:
-    async with Runner(settings=settings) as runner:
+    async with Runner(settings=settings, own_process=True) as runner:
         with Interrupts() as interrupts:
             session_id, claimed = await runner.create(None, prompt)
             say(session_id)
@@ -73,7 +81,7 @@ async def _new(settings: Settings, prompt: str, display: Display) -> int:
 
 
 async def _next(settings: Settings, wanted: str, prompt: str, display: Display) -> int:
-    async with Runner(settings=settings) as runner:
+    async with Runner(settings=settings, own_process=True) as runner:
         store = runner.ports.store
         index = await store.find_session(wanted)
         check_workable(runner, index)
@@ -83,8 +91,7 @@ async def _next(settings: Settings, wanted: str, prompt: str, display: Display) 
             if before.state.status is SessionStatus.PAUSED:
                 await accept.send_signal(store, index.session_id, SignalKind.RESUME)
             say(index.session_id)
-            seq = before.events[-1].seq if before.events else 0
-            return await work_here(runner, index.session_id, interrupts, display, after_seq=seq)
+            return await work_here(runner, index.session_id, interrupts, display, before=before.events)
 
 
 def check_workable(runner: Runner, index: SessionIndex) -> None:

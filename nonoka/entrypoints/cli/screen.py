@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TextIO
+
+from nonoka.entrypoints.cli.figures import width
 
 Style = Literal["", "good", "bad", "warn", "dim", "strong"]
 
@@ -53,11 +54,7 @@ class PlainScreen:
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns are padded with spaces; nothing is cut."""
         lines = [headers, *rows]
-        widths = [max(_width(line[place]) for line in lines) for place in range(len(headers))]
+        widths = [max(width(line[place]) for line in lines) for place in range(len(headers))]
         for line in lines:
-            cells = [cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)]
+            cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(line, widths, strict=True)]
             self.write([Span("  ".join(cells).rstrip() + "\n")])
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nonoka.entrypoints.cli.failures import FAILED, say
 from nonoka.ports.store import TaskStore
 from nonoka.records.session import SessionStatus
@@ -19,6 +21,11 @@ _EXIT = {
 def exit_status(status: SessionStatus) -> int:
     """0 done, 1 failed or cancelled, 3 paused; one that still runs has not failed: 0."""
     return _EXIT.get(status, 0)
+
+
+def gravest(statuses: Iterable[int]) -> int:
+    """Of several exit statuses the one that needs someone most: failed, then paused, then done."""
+    return max(statuses, key=(0, PAUSED, FAILED).index, default=0)
 
 
 async def say_if_nobody_works(store: TaskStore) -> None:

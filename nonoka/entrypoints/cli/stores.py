@@ -1,35 +1,16 @@
-"""Opens the store for commands that only look, or only leave a signal.
-
-They go past ``app``: it loads the whole engine, which would double the time that ``sessions list`` takes.
-"""
+"""Finds sessions in a store that may not be there yet. Used by the commands that only look, or only signal."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
-from nonoka.adapters.clock import SystemClock
-from nonoka.adapters.sqlite.store import SqliteStore
+from nonoka.app import store_exists
 from nonoka.errors import AmbiguousSession, UnknownSession
-from nonoka.ports.clock import Clock
 from nonoka.ports.store import Store
 from nonoka.settings import Settings
 
 
-@asynccontextmanager
-async def opened_store(settings: Settings) -> AsyncIterator[tuple[Store, Clock]]:
-    """The store and the clock; closed at the end."""
-    clock = SystemClock()
-    store = await SqliteStore.open(settings.db, clock)
-    try:
-        yield store, clock
-    finally:
-        await store.close()
-
-
 def must_exist(settings: Settings, wanted: str) -> None:
     """Raise UnknownSession where there is no store yet: to look for something makes none."""
-    if not settings.db.exists():
+    if not store_exists(settings):
         raise UnknownSession(wanted)
 
 

@@ -6,7 +6,7 @@ import sys
 
 from nonoka.decisions.final_answer import final_answer
 from nonoka.entrypoints.cli.failures import say
-from nonoka.entrypoints.cli.figures import counted, printable, seconds, tokens
+from nonoka.entrypoints.cli.figures import cost, counted, printable, seconds, tokens
 from nonoka.entrypoints.cli.screen import Span, Style
 from nonoka.entrypoints.cli.statuses import next_steps
 from nonoka.records.session import SessionState, SessionStatus
@@ -20,11 +20,11 @@ STATUS_STYLE: dict[str, Style] = {
 
 
 def closing_line(state: SessionState) -> list[Span]:
-    """Status, turns, tokens, time and id, of the run that was watched."""
+    """Status, turns, tokens, cost, time and id, of the run that was watched."""
     runtime, usage = state.runtime_state, state.runtime_state.usage
     # The time is counted once the run ends or pauses.
     time = [seconds(usage.active_ms)] if runtime.clock_started_at is None else []
-    figures = [counted(usage.model_turns, "turn"), tokens(usage), *time, state.session_id]
+    figures = [counted(usage.model_turns, "turn"), tokens(usage), *cost(usage), *time, state.session_id]
     return [
         Span(state.status.value, STATUS_STYLE.get(state.status, "strong")),
         Span(" · " + " · ".join(figures) + "\n", "dim"),

@@ -7,7 +7,7 @@ import signal
 
 import click
 
-from nonoka.app import WorkerParts, as_worker, open_ports
+from nonoka.app import WorkerParts, as_worker, broker_name, open_ports, store_exists
 from nonoka.entrypoints.cli.failures import FAILED, say
 from nonoka.entrypoints.cli.figures import printable
 from nonoka.entrypoints.cli.json_output import write_json
@@ -36,14 +36,15 @@ def command(*, settings: Settings, every: float | None, as_json: bool) -> int:
 
     Exit status: 0 done, 1 something could not be recovered (it is named). With --every 0 once stopped.
     """
-    if every is None and not settings.db.exists():
+    if every is None and not store_exists(settings):
         show(SweepReport(), as_json=as_json)
         return 0
     return asyncio.run(_sweep(settings, every, as_json=as_json))
 
 
 async def _sweep(settings: Settings, every: float | None, *, as_json: bool) -> int:
-    async with open_ports(settings) as ports, as_worker(ports, "sweep") as parts:
+    name = broker_name(settings)
+    async with open_ports(settings) as ports, as_worker(ports, "sweep", broker=name) as parts:
         if every is not None:
             return await _sweep_every(parts, every, as_json=as_json)
         report = await parts.sweeper.sweep()

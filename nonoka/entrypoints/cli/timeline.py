@@ -55,6 +55,11 @@ class Timeline:
         """What this event adds to what was shown before."""
         return self._tell[event.type](event)
 
+    @property
+    def mid_line(self) -> bool:
+        """What was shown last has not ended its line."""
+        return self._mid_line
+
     def ended(self) -> list[Span]:
         """Whatever is shown next begins on a line of its own."""
         self._open_call = None
@@ -98,6 +103,8 @@ class Timeline:
         turn, deaths = _number(event, "turn"), _number(event, "deaths")
         if _text(event, "why") == "handed_back":
             text = f"turn {turn} handed back: whoever takes it goes on from here"
+        elif _text(event, "why").startswith("agent_unloadable"):
+            text = f"turn {turn} waits: {printable(_text(event, 'why'))}"
         else:
             text = f"recovered: turn {turn} lost its worker ({counted(deaths, 'time')}); it is taken up again"
         return [*self._withdraw(), *self._line(text, "warn")]

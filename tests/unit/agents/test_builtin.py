@@ -6,46 +6,18 @@ import inspect
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nonoka.agents.agent import Agent
 from nonoka.agents.builtin import default_agent
 from nonoka.agents.builtin.files import READ_BYTES
-from nonoka.agents.context import ToolContext
-from nonoka.agents.result_text import stored_text
-from nonoka.agents.workspace_files import WorkspaceFiles
 from nonoka.errors import ToolFailure
 from nonoka.ports.processes import CommandResult
 from nonoka.records.tool import Effect
+from tests.support.tool_calls import ToolCalls as Call
 
-AGENT = default_agent()
-
-
-class Call:
-    """Calls tools of the default agent in a directory, as the engine does."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.ended = CommandResult(exit_code=0, output=b"")
-        self.asked: list[tuple[str, float]] = []
-
-    async def __call__(self, name: str, **args: Any) -> str:
-        async def spawn(command: str, timeout_s: float) -> CommandResult:
-            self.asked.append((command, timeout_s))
-            return self.ended
-
-        context = ToolContext(
-            session_id="s",
-            tool_call_id="c",
-            idempotency_key="k",
-            workspace=WorkspaceFiles(self.root, frozenset),
-            spawn=spawn,
-        )
-        tool = AGENT.tool(name)
-        assert tool is not None
-        return stored_text(await tool.invoke(context, tool.validated(args)))
+AGENT = default_agent({})
 
 
 @pytest.fixture
@@ -53,14 +25,18 @@ def call(tmp_path: Path) -> Call:
     return Call(tmp_path)
 
 
-def test_the_default_agent_has_its_four_tools_with_their_effects() -> None:
+def test_the_default_agent_has_its_tools_with_their_effects() -> None:
     assert isinstance(AGENT, Agent)
     assert AGENT.name == "default"
     assert {tool.name: tool.effect for tool in AGENT.tools} == {
         "read_file": Effect.READ_ONLY,
         "write_file": Effect.WORKSPACE,
+        "edit_file": Effect.WORKSPACE,
         "list_files": Effect.READ_ONLY,
+        "search_files": Effect.READ_ONLY,
         "run_command": Effect.WORKSPACE,
+        "fetch_url": Effect.READ_ONLY,
+        "read_result": Effect.READ_ONLY,
     }
 
 
@@ -72,8 +48,12 @@ def test_their_arguments_are_those_of_the_contract() -> None:
     assert found == {
         "read_file": (["path", "offset", "limit"], ["path"]),
         "write_file": (["path", "content"], ["path", "content"]),
+        "edit_file": (["path", "old", "new"], ["path", "old", "new"]),
         "list_files": (["path"], []),
+        "search_files": (["pattern", "path"], ["pattern"]),
         "run_command": (["command", "timeout_s"], ["command"]),
+        "fetch_url": (["url"], ["url"]),
+        "read_result": (["handle", "offset", "limit"], ["handle"]),
     }
     for spec in AGENT.specs:
         assert spec.description
@@ -260,6 +240,6 @@ async def test_a_command_may_take_the_time_it_asked_for(call: Call) -> None:
             await call("run_command", command="x", timeout_s=wrong)
 
 
-def test_files_are_read_in_threads_and_commands_on_the_loop() -> None:
+def test_files_are_read_in_threads_and_commands_and_pages_on_the_loop() -> None:
     for tool in AGENT.tools:
-        assert inspect.iscoroutinefunction(tool.function) is (tool.name == "run_command")
+        assert inspect.iscoroutinefunction(tool.function) is (tool.name in ("run_command", "fetch_url"))

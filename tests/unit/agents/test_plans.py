@@ -30,7 +30,7 @@ def test_an_unknown_tool_is_told_which_there_are() -> None:
     result = answered("readfile", {})
     assert result.error_type == "unknown_tool"
     assert "did you mean 'read_file'" in result.content
-    assert "read_file, write_file, list_files, run_command" in result.content
+    assert "read_file, write_file, edit_file, list_files" in result.content
 
 
 def test_an_agent_without_tools_says_that_there_are_none() -> None:

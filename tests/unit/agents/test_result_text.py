@@ -198,3 +198,14 @@ def test_the_note_says_how_to_get_the_rest() -> None:
     kept, cut = capped("a" * 5000, 1000, note="the whole: read_file('x')")
     assert f"[… {cut} bytes are cut out here; the whole: read_file('x') …]" in kept
     assert 900 < len(kept) <= 1000
+
+
+@given(st.text(st.sampled_from("aé😀\n"), min_size=200, max_size=3_000), st.integers(120, 1_000))
+def test_the_note_may_name_the_character_to_go_on_with(text: str, max_bytes: int) -> None:
+    """What is before the line and what is read from there on is the whole."""
+    kept, cut = capped(text, max_bytes, note="go on at {head}.")
+    assert len(kept.encode()) <= max_bytes
+    if cut:
+        head, _, note = kept.partition("\n[… ")
+        at = int(note.partition("go on at ")[2].partition(".")[0])
+        assert head + text[at:] == text

@@ -5,7 +5,23 @@ from __future__ import annotations
 import pytest
 
 from nonoka.decisions.inbox import CANCELLED_RESULT, CUT_OFF_RESULT
-from nonoka.decisions.turn import CallModel, Failure, attend, end_turn, finish_call, next_action, retry_later
+from nonoka.decisions.limits import exceeded
+from nonoka.decisions.recovery import hand_back
+from nonoka.decisions.turn import (
+    AdvanceCalls,
+    CallModel,
+    DrainSignals,
+    FailRun,
+    Failure,
+    advance_calls,
+    attend,
+    end_turn,
+    fail_run,
+    finish_call,
+    next_action,
+    retry_later,
+)
+from nonoka.records.runtime import RuntimeLimits
 from nonoka.records.session import SessionStatus
 from nonoka.records.signal import SignalKind
 from nonoka.records.task import TaskStatus
@@ -57,6 +73,22 @@ async def test_a_pause_and_its_resume_in_one_inbox_leave_the_session_running() -
     assert view.signals == ()
 
 
+@pytest.mark.parametrize("stop", [PAUSE, CANCEL])
+async def test_no_call_begins_once_a_pause_or_cancel_is_there(stop: SignalKind) -> None:
+    """Not even where it came in between the look at the session and the commit that would begin one."""
+    session = await OneSession.running()
+    plans = {0: start(0), 1: start(1, Effect.EXTERNAL)}
+    await session.answered(answer("look", asked("look"), asked("pay")), plans)
+    await session.commit(hand_back)
+    assert next_action(await session.claimed()) == AdvanceCalls()
+    await session.signalled(stop)
+
+    view = await session.commit(advance_calls, plans)
+
+    assert [call.status for call in view.calls] == ["not_begun", "not_begun"]
+    assert next_action(view) == DrainSignals()
+
+
 async def test_a_cancel_gives_every_call_its_result_and_none_runs() -> None:
     """What was cut off is told apart from what never began."""
     session = await OneSession.running()
@@ -71,6 +103,21 @@ async def test_a_cancel_gives_every_call_its_result_and_none_runs() -> None:
     assert view.state.runtime_state.cancelled_at == session.clock.now_ms()
     assert await session.contents() == ["hello", "pay", CUT_OFF_RESULT, CANCELLED_RESULT, "never mind"]
     assert (await session.store.standing(session.session_id)).at_rest
+
+
+async def test_a_call_that_was_cut_off_before_the_cancel_is_never_called_not_run() -> None:
+    """It was settled, to be run again after the pause; what its first attempt did nobody knows."""
+    session = await OneSession.running()
+    plans = {0: start(0, Effect.EXTERNAL), 1: start(1, Effect.EXTERNAL)}
+    await session.answered(answer("pay", asked("pay"), asked("pay")), plans)
+    await session.signalled(PAUSE)
+    view = await session.commit(hand_back)
+    assert [call.status for call in view.calls] == ["not_begun", "not_begun"]
+    await session.signalled(CANCEL)
+
+    await session.claimed()
+
+    assert (await session.contents())[2:] == [CUT_OFF_RESULT, CANCELLED_RESULT]
 
 
 async def test_a_message_after_a_cancel_starts_a_run_in_a_turn_of_its_own() -> None:
@@ -155,6 +202,61 @@ async def test_time_spent_paused_is_not_used() -> None:
     await session.answered(answer())
 
     assert session.view.state.runtime_state.usage.active_ms == 111
+
+
+async def test_time_spent_paused_does_not_count_against_the_wall_limit() -> None:
+    """The deadline moves on by as long as the session stood still."""
+    session = await OneSession.running(RuntimeLimits(max_wall_s=10))
+    deadline = session.view.state.runtime_state.deadline_at
+    assert deadline == session.clock.now_ms() + 10_000
+    session.clock.advance_ms(9_000)
+    await session.signalled(PAUSE)
+    await session.commit(attend)
+    assert session.view.state.runtime_state.deadline_at is None
+    session.clock.advance_ms(3_600_000)
+    await session.signalled(RESUME)
+
+    view = await session.claimed()
+
+    assert view.state.runtime_state.deadline_at == deadline + 3_600_000
+    assert next_action(view) == CallModel()
+    session.clock.advance_ms(1_000)
+    assert exceeded(view.state.runtime_state, session.clock.now_ms()) == "max_wall_s"
+
+
+@pytest.mark.parametrize("ended", [SessionStatus.COMPLETED, SessionStatus.FAILED, SessionStatus.CANCELLED])
+async def test_a_message_to_an_ended_session_starts_a_run_with_fresh_limits(ended: SessionStatus) -> None:
+    """The run before it had used up all it had; that was its own."""
+    session = await OneSession.running(RuntimeLimits(max_model_turns=1, max_tool_calls=1, max_wall_s=10))
+    await session.answered(answer("look", asked("look")))
+    await session.commit(finish_call, 0, result(), {0: start(0)})
+    session.clock.advance_ms(10_000)
+    match ended:
+        case SessionStatus.COMPLETED:
+            await session.claimed()
+            await session.answered(answer("done"))
+        case SessionStatus.FAILED:
+            limit = next_action(await session.claimed())
+            assert isinstance(limit, FailRun)
+            await session.commit(fail_run, limit.error_type, limit.message)
+        case _:
+            await session.claimed()
+            await session.signalled(CANCEL)
+            await session.commit(attend)
+    assert session.view.state.status is ended
+    session.clock.advance_ms(60_000)
+    await session.signalled("go on")
+
+    view = await session.claimed()
+
+    assert view.state.status is SessionStatus.RUNNING
+    assert next_action(view) == CallModel()
+    runtime = view.state.runtime_state
+    assert (runtime.usage.model_turns, runtime.usage.tool_calls, runtime.usage.active_ms) == (0, 0, 0)
+    assert runtime.deadline_at == session.clock.now_ms() + 10_000
+    assert runtime.cancelled_at is None
+    await session.answered(answer("look", asked("look")))
+    assert [call.status for call in session.view.calls] == ["begun"]
 
 
 async def test_a_signal_without_use_ends_a_turn_without_asking_the_model() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+import pytest
+
 from nonoka.adapters.artifacts import ArtifactFiles
 from nonoka.adapters.brokers.silent import SilentBroker
 from nonoka.adapters.memory.store import MemoryStore
@@ -16,6 +18,7 @@ from nonoka.engine.deciding import deciding
 from nonoka.engine.lease_keeper import LeaseKeeper
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
+from nonoka.errors import NonokaError
 from nonoka.ports.store import LEASE_MS
 from nonoka.records.commit import Claim, Committed, NewSignal
 from nonoka.records.signal import SignalKind
@@ -31,6 +34,7 @@ class Setup:
     clock: ManualClock = field(default_factory=ManualClock)
     running: Running = field(default_factory=Running)
     handed_back: list[Claim] = field(default_factory=list)
+    stuck: bool = False
 
     def __post_init__(self) -> None:
         from pathlib import Path
@@ -50,6 +54,8 @@ class Setup:
 
     async def _hand_back(self, claim: Claim) -> None:
         self.handed_back.append(claim)
+        if self.stuck:
+            raise NonokaError("process 7 can't be ended")
 
     async def claimed(self) -> Committed:
         committed = await self.store.create_session(new_session(self.clock), claim_by="w1", decide=deciding(begin))
@@ -101,12 +107,21 @@ async def test_a_task_whose_claim_another_has_is_interrupted_at_the_second_beat(
     assert await work == "lost"
 
 
-async def test_a_task_of_a_cancelled_session_is_interrupted_at_once(tmp_path: object) -> None:
-    """Its work stops where it is, so that the cancel can be committed."""
+@pytest.mark.parametrize("payload", [None, {"now": "true"}], ids=["cancel", "pause now"])
+async def test_a_task_of_a_session_that_is_to_stop_at_once_is_interrupted(
+    tmp_path: object, payload: dict[str, str] | None
+) -> None:
+    """Its work stops where it is, so that the cancel, or the pause that can't wait, can be committed."""
     setup = Setup(str(tmp_path))
     committed = await setup.claimed()
     work = await setup.at_work(committed.claim)
-    await setup.store.add_signal(committed.claim.session_id, NewSignal(kind=SignalKind.CANCEL))
+    session_id = committed.claim.session_id
+    await setup.store.add_signal(session_id, NewSignal(kind=SignalKind.PAUSE))
+    await setup.keeper.beat()
+    await asyncio.sleep(0)
+    assert not work.done()
+    kind = SignalKind.CANCEL if payload is None else SignalKind.PAUSE
+    await setup.store.add_signal(session_id, NewSignal(kind=kind, payload=payload or {}))
     await setup.keeper.beat()
     assert await work == "signal"
 
@@ -119,3 +134,22 @@ async def test_a_claim_that_nobody_here_works_on_is_handed_back(tmp_path: object
     assert setup.handed_back == []
     await setup.keeper.beat()
     assert setup.handed_back == [committed.claim]
+
+
+async def test_a_claim_that_cannot_be_handed_back_does_not_end_the_heartbeat(tmp_path: object) -> None:
+    """Else one process that nobody can end would take worker after worker with it."""
+    setup = Setup(str(tmp_path), stuck=True)
+    await setup.claimed()
+    for _ in range(3):
+        await setup.keeper.beat()
+    assert len(setup.handed_back) == 2
+
+
+async def test_a_claim_that_the_sweeper_settles_is_left_to_it(tmp_path: object) -> None:
+    """It is no orphan, however long settling takes."""
+    setup = Setup(str(tmp_path))
+    committed = await setup.claimed()
+    setup.running.withheld.add((committed.claim.task_id, committed.claim.fence))
+    for _ in range(3):
+        await setup.keeper.beat()
+    assert setup.handed_back == []

@@ -106,7 +106,7 @@ CREATE TABLE events (
 -- Who lives.
 CREATE TABLE workers (
     worker_id     TEXT PRIMARY KEY,
-    kind          TEXT NOT NULL CHECK (kind IN ('worker', 'run', 'sweep')),
+    kind          TEXT NOT NULL CHECK (kind IN ('worker', 'run', 'sweep', 'embedded')),
     pid           INTEGER NOT NULL,
     pid_started   INTEGER NOT NULL,
     boot_id       TEXT NOT NULL,

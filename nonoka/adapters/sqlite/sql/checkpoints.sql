@@ -11,6 +11,12 @@ SELECT status, version, state_json FROM checkpoints WHERE session_id = :session_
 -- name: status
 SELECT status FROM checkpoints WHERE session_id = :session_id;
 
+-- name: delete
+DELETE FROM checkpoints WHERE session_id = :session_id;
+
+-- name: count
+SELECT status, COUNT(*) AS number FROM checkpoints GROUP BY status;
+
 -- name: taskless
 SELECT c.session_id FROM checkpoints AS c
 WHERE c.status IN ('created', 'running')

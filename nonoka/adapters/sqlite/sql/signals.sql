@@ -11,8 +11,7 @@ WHERE session_id = :session_id AND drained_at IS NULL ORDER BY seq;
 -- name: drain
 UPDATE signals SET drained_at = :now WHERE session_id = :session_id AND seq = :seq AND drained_at IS NULL;
 
--- name: cancelled
-SELECT DISTINCT s.session_id
+-- name: undrained_of_worker
+SELECT s.session_id, s.seq, s.kind, s.payload_json, s.created_at
 FROM tasks AS t JOIN signals AS s ON s.session_id = t.session_id
-WHERE t.status = 'running' AND t.lease_owner = :worker_id
-  AND s.drained_at IS NULL AND s.kind = 'cancel';
+WHERE t.status = 'running' AND t.lease_owner = :worker_id AND s.drained_at IS NULL;

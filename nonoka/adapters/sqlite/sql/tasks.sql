@@ -12,6 +12,14 @@ SELECT * FROM tasks WHERE session_id = :session_id ORDER BY rowid;
 SELECT * FROM tasks INDEXED BY tasks_live
 WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting');
 
+-- name: ready
+SELECT t.*, (
+    SELECT e.data_json FROM events AS e
+    WHERE e.session_id = t.session_id AND e.type IN ('turn_retried', 'turn_started')
+    ORDER BY e.seq DESC LIMIT 1
+) AS why
+FROM tasks AS t WHERE t.status = 'ready' ORDER BY t.not_before, t.rowid LIMIT :limit;
+
 -- name: due
 SELECT t.task_id, t.session_id, t.deaths, s.agent
 FROM tasks AS t JOIN cli_sessions AS s ON s.session_id = t.session_id
@@ -25,13 +33,13 @@ UPDATE tasks SET sent_at = :now, sends = sends + 1 WHERE task_id = :task_id;
 
 -- name: claimable_by_id
 SELECT t.task_id FROM tasks AS t JOIN cli_sessions AS s ON s.session_id = t.session_id
-WHERE t.task_id = :task_id AND t.status = 'ready' AND t.not_before <= :now
+WHERE t.task_id = :task_id AND t.status = 'ready' AND t.not_before <= :now AND t.deaths <= :most_deaths
   AND (:session_id IS NULL OR t.session_id = :session_id)
   AND s.agent NOT IN (SELECT value FROM json_each(:agents_to_skip));
 
 -- name: claimable
 SELECT t.task_id FROM tasks AS t JOIN cli_sessions AS s ON s.session_id = t.session_id
-WHERE t.status = 'ready' AND t.not_before <= :now
+WHERE t.status = 'ready' AND t.not_before <= :now AND t.deaths <= :most_deaths
   AND s.agent NOT IN (SELECT value FROM json_each(:agents_to_skip))
 ORDER BY t.not_before, t.rowid LIMIT 1;
 
@@ -39,7 +47,7 @@ ORDER BY t.not_before, t.rowid LIMIT 1;
 SELECT t.task_id
 FROM tasks AS t INDEXED BY tasks_live JOIN cli_sessions AS s ON s.session_id = t.session_id
 WHERE t.session_id = :session_id AND t.status IN ('ready', 'running', 'waiting')
-  AND t.status = 'ready' AND t.not_before <= :now
+  AND t.status = 'ready' AND t.not_before <= :now AND t.deaths <= :most_deaths
   AND s.agent NOT IN (SELECT value FROM json_each(:agents_to_skip))
 ORDER BY t.not_before, t.rowid LIMIT 1;
 

@@ -21,6 +21,7 @@ _HERE = "nonoka.entrypoints.cli.sessions"
         "resume": f"{_HERE}.resume:command",
         "cancel": f"{_HERE}.stopping:cancel",
         "retry": f"{_HERE}.retry:command",
+        "delete": f"{_HERE}.delete:command",
     },
     short_help="Look at sessions, and signal them.",
 )

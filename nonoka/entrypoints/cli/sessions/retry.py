@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from nonoka.entrypoints.cli.options import with_settings
+from nonoka.entrypoints.cli.sessions.choosing import Choice, with_choice
 from nonoka.entrypoints.cli.sessions.taking_up import take_up
 from nonoka.entrypoints.cli.statuses import next_steps
 from nonoka.errors import UsageError
@@ -13,18 +14,23 @@ from nonoka.records.signal import SignalKind
 from nonoka.settings import Settings
 
 
-@click.command("retry", short_help="Take a failed run up again.")
-@click.argument("wanted", metavar="ID")
-@click.option("--here", is_flag=True, help="Work on it in this process, as nonoka run does.")
+@click.command("retry", short_help="Take failed runs up again.")
+@with_choice
+@click.option("--here", is_flag=True, help="Work on it in this process, as nonoka run does; one ID only.")
 @with_settings()
-def command(*, settings: Settings, wanted: str, here: bool) -> int:
-    """Take a failed run up again, from where it failed: a worker does, or with --here this process.
+def command(*, settings: Settings, choice: Choice, here: bool) -> int:
+    """Take failed runs up again, from where they failed: a worker does, or with --here this process.
 
     What was done stays done. Mend first what made it fail: nonoka sessions show ID says what that was.
 
-    Exit status: 0, or 2 if it has not failed; with --here as of nonoka run.
+    \b
+      nonoka sessions retry 3f2a --here
+      nonoka sessions retry --all --yes
+
+    Exit status: 0, 1 if some could not be taken up (each is named) or not confirmed, 2 if none could: it has
+    not failed, or ID names no session; with --here as of nonoka run.
     """
-    return take_up(settings, wanted, SignalKind.RETRY, refuse_retry, here=here)
+    return take_up(settings, choice, SignalKind.RETRY, refuse_retry, here=here)
 
 
 def refuse_retry(session_id: str, status: SessionStatus, *, at_rest: bool) -> None:

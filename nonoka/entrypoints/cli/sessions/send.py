@@ -6,17 +6,19 @@ import asyncio
 
 import click
 
+from nonoka.app import open_store
 from nonoka.engine import accept
 from nonoka.entrypoints.cli.options import with_settings
 from nonoka.entrypoints.cli.prompts import prompt_text
 from nonoka.entrypoints.cli.screen import Span, screen
-from nonoka.entrypoints.cli.stores import must_exist, opened_store
+from nonoka.entrypoints.cli.session_ids import session_ids
+from nonoka.entrypoints.cli.stores import must_exist
 from nonoka.records.session import SessionStatus
 from nonoka.settings import Settings
 
 
 @click.command("send", short_help="Give a session its next message.")
-@click.argument("wanted", metavar="ID")
+@session_ids()
 @click.argument("text", metavar="TEXT|-")
 @with_settings()
 def command(*, settings: Settings, wanted: str, text: str) -> int:
@@ -39,7 +41,7 @@ def command(*, settings: Settings, wanted: str, text: str) -> int:
 
 
 async def _send(settings: Settings, wanted: str, text: str) -> tuple[str, SessionStatus]:
-    async with opened_store(settings) as (store, _):
+    async with open_store(settings) as (store, _):
         session_id = (await store.find_session(wanted)).session_id
         await accept.send_message(store, session_id, text)
         return session_id, (await store.standing(session_id)).status

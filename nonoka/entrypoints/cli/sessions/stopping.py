@@ -3,70 +3,136 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
 from nonoka.decisions.transitions import TERMINAL
-from nonoka.engine import accept
+from nonoka.entrypoints.cli.failures import FAILED
 from nonoka.entrypoints.cli.options import with_settings
-from nonoka.entrypoints.cli.screen import Span, screen
+from nonoka.entrypoints.cli.sessions.choosing import AppliesTo, Choice, chosen, with_choice
+from nonoka.entrypoints.cli.sessions.each import each, tell_none
 from nonoka.entrypoints.cli.statuses import next_steps
-from nonoka.entrypoints.cli.stores import must_exist
 from nonoka.errors import UsageError
+from nonoka.records.commit import Standing
 from nonoka.records.session import SessionStatus
-from nonoka.records.signal import SignalKind
+from nonoka.records.task import TaskStatus
 from nonoka.runner import Runner
 from nonoka.settings import Settings
 
+#: So long it is waited for what this process settles, looking again each so often.
+PATIENCE_MS = 10_000
+LOOK_AGAIN_S = 0.05
 
-@click.command("pause", short_help="Stop a session until it is resumed.")
-@click.argument("wanted", metavar="ID")
+_PAUSES = AppliesTo("pause", (SessionStatus.CREATED, SessionStatus.RUNNING), live=True)
+_CANCELS = AppliesTo("cancel", (*_PAUSES.statuses, SessionStatus.PAUSED), live=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Which of the two; ``at_once``: what runs is cut off."""
+
+    verb: str
+    aim: SessionStatus
+    at_once: bool
+
+
+@click.command("pause", short_help="Stop sessions until they are resumed.")
+@with_choice
+@click.option("--now", "at_once", is_flag=True, help="Don't wait for the call in flight: cut it off.")
 @with_settings()
-def pause(*, settings: Settings, wanted: str) -> int:
-    """Stop a session after the call in flight, until nonoka sessions resume.
+def pause(*, settings: Settings, choice: Choice, at_once: bool) -> int:
+    """Stop sessions after the call in flight, until nonoka sessions resume.
 
-    Exit status: 0, or 2 if it has ended or ID names no session.
+    With --now what runs is cut off and settled, and begins again after the resume.
+
+    \b
+      nonoka sessions pause 3f2a 91bc
+      nonoka sessions pause --all --now
+
+    Exit status: 0 paused or told to, 1 some could not be (each is named) or not confirmed, 2 none could be: it
+    has ended, or ID names no session.
     """
-    must_exist(settings, wanted)
-    return asyncio.run(_stop(settings, wanted, SignalKind.PAUSE))
+    return _stop_chosen(settings, choice, _PAUSES, Stop("pause", SessionStatus.PAUSED, at_once))
 
 
-@click.command("cancel", short_help="End a session's run.")
-@click.argument("wanted", metavar="ID")
+@click.command("cancel", short_help="End the runs of sessions.")
+@with_choice
 @with_settings()
-def cancel(*, settings: Settings, wanted: str) -> int:
-    """End a session's run: what it had started is ended, and its calls never run again.
+def cancel(*, settings: Settings, choice: Choice) -> int:
+    """End the runs of sessions: what they had started is ended, and their calls never run again.
 
-    The conversation stays, and the session can take another prompt.
+    The conversations stay, and each session can take another prompt.
 
-    Exit status: 0, or 2 if it has ended already or ID names no session.
+    \b
+      nonoka sessions cancel 3f2a
+      nonoka sessions cancel --status paused
+
+    Exit status: 0 cancelled or told to, 1 some could not be (each is named) or not confirmed, 2 none could be:
+    it has ended otherwise, or ID names no session.
     """
-    must_exist(settings, wanted)
-    return asyncio.run(_stop(settings, wanted, SignalKind.CANCEL))
+    return _stop_chosen(settings, choice, _CANCELS, Stop("cancel", SessionStatus.CANCELLED, at_once=True))
 
 
-async def _stop(settings: Settings, wanted: str, kind: SignalKind) -> int:
-    aim = SessionStatus.PAUSED if kind is SignalKind.PAUSE else SessionStatus.CANCELLED
-    async with Runner(settings=settings) as runner:
-        store = runner.ports.store
-        session_id = (await store.find_session(wanted)).session_id
-        standing = await store.standing(session_id)
-        if standing.at_rest and standing.status in TERMINAL:
-            raise UsageError(
-                f"session {session_id} is {standing.status.value} already: there is nothing to {kind.value}; "
-                f"its next run: {next_steps(session_id, standing.status)}"
-            )
-        if standing.status is not aim:
-            await accept.send_signal(store, session_id, kind)
-            standing = await runner.heed(session_id)
-    screen().write([Span(_told(session_id, kind, standing.status, aim) + "\n")])
-    return 0
+def _stop_chosen(settings: Settings, choice: Choice, applies: AppliesTo, stop: Stop) -> int:
+    wanted = chosen(settings, choice, applies)
+    if wanted is None:
+        return FAILED
+    return asyncio.run(_stop_each(settings, wanted, stop)) if wanted else tell_none(stop.verb)
 
 
-def _told(session_id: str, kind: SignalKind, status: SessionStatus, aim: SessionStatus) -> str:
-    if status is aim:
-        return f"{aim.value} {session_id}; to go on: {next_steps(session_id, status)}"
-    if status in TERMINAL:
-        return f"{session_id} was faster: it is {status.value}; its next run: {next_steps(session_id, status)}"
-    when = "within 2 s" if kind is SignalKind.CANCEL else "after the call in flight"
-    return f"told {session_id} to {kind.value}: its worker stops it {when}; see: nonoka sessions show {session_id}"
+async def _stop_each(settings: Settings, wanted: Sequence[str], stop: Stop) -> int:
+    async with Runner(settings=settings, own_process=True) as runner:
+        return await each(wanted, lambda one: _stop(runner, one, stop))
+
+
+async def _stop(runner: Runner, wanted: str, stop: Stop) -> str:
+    store = runner.ports.store
+    session_id = (await store.find_session(wanted)).session_id
+    before = await store.standing(session_id)
+    if before.at_rest and before.status is stop.aim:
+        return f"{session_id} is {stop.aim.value} already; to go on: {next_steps(session_id, stop.aim)}"
+    _refuse_ended(session_id, before, stop)
+    if stop.aim is SessionStatus.PAUSED:
+        await runner.pause_session(session_id, now=stop.at_once)
+    else:
+        await runner.cancel_session(session_id)
+    return _told(session_id, await _heeded(runner, session_id), stop)
+
+
+async def _heeded(runner: Runner, session_id: str) -> Standing:
+    """The signal has had its effect, unless a living worker other than this process has the task."""
+    deadline = runner.ports.clock.now_ms() + PATIENCE_MS
+    while True:
+        standing = await runner.heed(session_id)
+        if not await _is_in_our_hands(runner, standing) or runner.ports.clock.now_ms() > deadline:
+            return standing
+        # A recovery pass of this process is settling what a dead worker left running.
+        await asyncio.sleep(LOOK_AGAIN_S)
+
+
+async def _is_in_our_hands(runner: Runner, standing: Standing) -> bool:
+    ours = {worker.worker_id for worker in await runner.ports.store.workers() if worker.pid == os.getpid()}
+    return any(task.status is TaskStatus.READY or task.lease_owner in ours for task in standing.live_tasks)
+
+
+def _refuse_ended(session_id: str, standing: Standing, stop: Stop) -> None:
+    if standing.at_rest and standing.status in TERMINAL:
+        raise UsageError(
+            f"session {session_id} is {standing.status.value} already: there is nothing to {stop.verb}; "
+            f"its next run: {next_steps(session_id, standing.status)}"
+        )
+
+
+def _told(session_id: str, after: Standing, stop: Stop) -> str:
+    if after.at_rest and after.status is stop.aim:
+        return f"{stop.aim.value} {session_id}; to go on: {next_steps(session_id, stop.aim)}"
+    if after.at_rest and after.status in TERMINAL:
+        next_run = next_steps(session_id, after.status)
+        return f"{session_id} was faster: it is {after.status.value}; its next run: {next_run}"
+    when = "within 2 s" if stop.at_once else "after the call in flight"
+    told = f"told {session_id} to {stop.verb}: its worker stops it {when}"
+    sooner = "" if stop.at_once else f"; sooner: nonoka sessions pause {session_id} --now"
+    return f"{told}{sooner}; see: nonoka sessions show {session_id}"

@@ -1,17 +1,23 @@
-"""A signal that takes a session up again, and then either a worker or this process: resume and retry."""
+"""A signal that takes sessions up again, and then either a worker or this process: resume and retry."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
+from nonoka.app import open_store
 from nonoka.engine import accept
-from nonoka.entrypoints.cli.failures import say
-from nonoka.entrypoints.cli.here import Display, work_here
+from nonoka.entrypoints.cli.display import Display
+from nonoka.entrypoints.cli.failures import FAILED, say
+from nonoka.entrypoints.cli.here import work_here
 from nonoka.entrypoints.cli.interrupts import Interrupts
 from nonoka.entrypoints.cli.run import check_workable
-from nonoka.entrypoints.cli.screen import Span, screen
-from nonoka.entrypoints.cli.stores import must_exist, opened_store
+from nonoka.entrypoints.cli.sessions.choosing import AppliesTo, Choice, chosen
+from nonoka.entrypoints.cli.sessions.each import each, tell_none
+from nonoka.entrypoints.cli.stores import must_exist
+from nonoka.errors import UsageError
+from nonoka.ports.store import Store
 from nonoka.records.commit import Standing
 from nonoka.records.session import SessionStatus
 from nonoka.records.signal import SignalKind
@@ -26,24 +32,37 @@ class Refuse(Protocol):
     def __call__(self, session_id: str, status: SessionStatus, *, at_rest: bool) -> None: ...
 
 
-def take_up(settings: Settings, wanted: str, kind: SignalKind, refuse: Refuse, *, here: bool) -> int:
-    """The session is signalled and goes on, at a worker or here; returns the exit status."""
-    must_exist(settings, wanted)
-    return asyncio.run(_here(settings, wanted, kind, refuse) if here else _signal(settings, wanted, kind, refuse))
+def take_up(settings: Settings, choice: Choice, kind: SignalKind, refuse: Refuse, *, here: bool) -> int:
+    """The sessions are signalled and go on, at a worker; or one of them here. Returns the exit status."""
+    if here:
+        if len(choice.ids) != 1:
+            raise UsageError("--here works on one session: name its ID alone, or leave the rest to nonoka worker")
+        must_exist(settings, choice.ids[0])
+        return asyncio.run(_here(settings, choice.ids[0], kind, refuse))
+    only = SessionStatus.FAILED if kind is SignalKind.RETRY else SessionStatus.PAUSED
+    wanted = chosen(settings, choice, AppliesTo(kind.value, (only,)))
+    if wanted is None:
+        return FAILED
+    return asyncio.run(_signal_each(settings, wanted, kind, refuse)) if wanted else tell_none(kind.value)
 
 
-async def _signal(settings: Settings, wanted: str, kind: SignalKind, refuse: Refuse) -> int:
-    async with opened_store(settings) as (store, _):
-        session_id = (await store.find_session(wanted)).session_id
-        before = await store.standing(session_id)
-        refuse(session_id, before.status, at_rest=before.at_rest)
-        await accept.send_signal(store, session_id, kind)
-    screen().write([Span(_told(session_id, before) + "\n")])
-    return 0
+async def _signal_each(settings: Settings, wanted: Sequence[str], kind: SignalKind, refuse: Refuse) -> int:
+    async with open_store(settings) as (store, _):
+        return await each(wanted, lambda one: _signal(store, one, kind, refuse))
+
+
+async def _signal(store: Store, wanted: str, kind: SignalKind, refuse: Refuse) -> str:
+    session_id = (await store.find_session(wanted)).session_id
+    before = await store.standing(session_id)
+    if kind is SignalKind.RETRY and before.status is SessionStatus.FAILED and not before.at_rest:
+        return f"{session_id} is being taken up again already; see: nonoka sessions watch {session_id}"
+    refuse(session_id, before.status, at_rest=before.at_rest)
+    await accept.send_signal(store, session_id, kind)
+    return _told(session_id, before)
 
 
 async def _here(settings: Settings, wanted: str, kind: SignalKind, refuse: Refuse) -> int:
-    async with Runner(settings=settings) as runner:
+    async with Runner(settings=settings, own_process=True) as runner:
         store = runner.ports.store
         index = await store.find_session(wanted)
         before = await store.detail(index.session_id)
@@ -53,16 +72,17 @@ async def _here(settings: Settings, wanted: str, kind: SignalKind, refuse: Refus
         with Interrupts() as interrupts:
             await accept.send_signal(store, index.session_id, kind)
             say(index.session_id)
-            seq = before.events[-1].seq if before.events else 0
-            return await work_here(runner, index.session_id, interrupts, Display(), after_seq=seq)
+            return await work_here(runner, index.session_id, interrupts, Display(), before=before.events)
 
 
 def _told(session_id: str, before: Standing) -> str:
+    here = f"nonoka sessions resume {session_id} --here"
     if before.status in (SessionStatus.PAUSED, SessionStatus.FAILED):
-        return (
-            f"resumed {session_id}: a worker takes it up (nonoka worker), or work on it here: "
-            f"nonoka sessions resume {session_id} --here"
-        )
+        return f"resumed {session_id}: a worker takes it up (nonoka worker), or work on it here: {here}"
     held = any(task.status is TaskStatus.RUNNING for task in before.live_tasks)
-    who = "a worker has it" if held else f"a worker takes it up, or: nonoka sessions resume {session_id} --here"
+    who = (
+        f"a worker has it; see: nonoka sessions watch {session_id}"
+        if held
+        else f"a worker takes it up, or: {here}"
+    )
     return f"{session_id} was not paused: {who}; a pause under way is taken back"

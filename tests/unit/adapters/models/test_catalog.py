@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,12 +36,37 @@ def test_an_openai_name_is_kept_as_it_is() -> None:
     assert ModelCatalog({}).normalized(" openai:org/model:7b ") == "openai:org/model:7b"
 
 
-@pytest.mark.parametrize("name", ["", "gpt-4o", "openai:", "script: ", "anthropic:x", "openai-responses:x"])
+@pytest.mark.parametrize("name", ["", "llama", "openai:", "script: ", "nothing-near:x"])
 def test_any_other_name_is_refused_with_what_there_is(name: str) -> None:
     models = ModelCatalog({"OPENAI_API_KEY": "k"})
     for ask in (models.normalized, models.check):
-        with pytest.raises(UsageError, match=r"openai:NAME.*script:FILE"):
+        with pytest.raises(UsageError, match=r"openai:NAME.*openai-responses:NAME.*anthropic:NAME.*script:FILE"):
             ask(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gpt-4", "openai:gpt-4"),
+        ("o3-mini", "openai:o3-mini"),
+        ("claude-sonnet-4-5", "anthropic:claude-sonnet-4-5"),
+        ("gemini-2.5-pro", "google:gemini-2.5-pro"),
+        ("anthropic/claude-sonnet-4-5", "anthropic:claude-sonnet-4-5"),
+        ("claude-4:", "anthropic:claude-4"),
+        ("demo.yaml", "script:demo.yaml"),
+        ("opnai:x", "openai:x"),
+        ("OpenAI:x", "openai:x"),
+        ("openai-response:x", "openai-responses:x"),
+        ("antropic:x", "anthropic:x"),
+        ("google-gla:gemini-2.5-pro", "google:gemini-2.5-pro"),
+        ("grok:grok-4", "xai:grok-4"),
+        ("claude:sonnet:1", "anthropic:sonnet:1"),
+        ("scripts:a.yaml", "script:a.yaml"),
+    ],
+)
+def test_a_name_that_is_nearly_one_is_refused_with_what_was_meant(name: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"no model {name!r}; did you mean {meant!r}?")):
+        ModelCatalog({}).normalized(name)
 
 
 def test_openai_needs_a_key_or_a_server_and_says_so() -> None:
@@ -77,7 +103,10 @@ def test_the_catalog_alone_loads_neither_pydantic_ai_nor_yaml() -> None:
     program = (
         "import sys\n"
         "from nonoka.adapters.models.catalog import ModelCatalog\n"
-        "ModelCatalog({'OPENAI_API_KEY': 'k'}).check(ModelCatalog().normalized('openai:m'))\n"
+        "models = ModelCatalog({'OPENAI_API_KEY': 'k', 'ANTHROPIC_API_KEY': 'k', 'AZURE_OPENAI_API_KEY': 'k',\n"
+        "    'AZURE_OPENAI_ENDPOINT': 'http://localhost/v1'})\n"
+        "for name in ('openai:m', 'openai-responses:m', 'azure:m', 'ollama:m'):\n"
+        "    models.check(models.normalized(name))\n"
         "print(sorted({'pydantic_ai', 'openai', 'yaml'} & set(sys.modules)))\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -50,6 +50,8 @@ def test_every_named_statement_prepares(db: sqlite3.Connection, table: str, name
         ("checkpoints", "taskless", "checkpoints_unended"),
         ("signals", "undrained", "signals_undrained"),
         ("cli_sessions", "newest", "cli_sessions_newest"),
+        ("cli_sessions", "by_enqueue_key", "cli_sessions_enqueue_key"),
+        ("tasks", "ready", "tasks_ready"),
     ],
 )
 def test_what_runs_often_follows_an_index(db: sqlite3.Connection, table: str, name: str, index: str) -> None:
@@ -58,6 +60,15 @@ def test_what_runs_often_follows_an_index(db: sqlite3.Connection, table: str, na
     names = set(re.findall(r":([a-z_]+)", statement))
     plan = db.execute(f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(names, "[]")).fetchall()
     assert any(index in row[3] for row in plan), plan
+
+
+def test_a_list_is_read_in_the_order_of_its_index(db: sqlite3.Connection) -> None:
+    """Filtered or not, a page costs what it shows: nothing is sorted, and the reading begins at its time."""
+    statement = queries("cli_sessions")["newest"]
+    names = set(re.findall(r":([a-z_]+)", statement))
+    plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(names, "[]"))]
+    assert plan[0] == "SEARCH s USING INDEX cli_sessions_newest (created_at>? AND created_at<?)"
+    assert not any("TEMP B-TREE" in step for step in plan), plan
 
 
 def test_every_table_has_one_sql_file() -> None:

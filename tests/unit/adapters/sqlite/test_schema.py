@@ -10,9 +10,16 @@ from pathlib import Path
 import pytest
 
 from nonoka.adapters.sqlite import schema
+from nonoka.adapters.sqlite.connection import Connection
 from nonoka.adapters.sqlite.store import SqliteStore
 from nonoka.errors import StoreError, StoreTooNew
 from tests.support.manual_clock import ManualClock
+from tests.support.sessions import new_session
+
+
+def _empty(file: Path) -> Path:
+    file.touch()
+    return file
 
 
 def set_version(file: Path, version: int) -> None:
@@ -58,6 +65,37 @@ async def test_many_openers_of_a_new_store_migrate_it_once(tmp_path: Path) -> No
         await store.close()
     with closing(sqlite3.connect(file)) as db:
         assert db.execute("SELECT COUNT(*) FROM migrations").fetchone() == (len(schema.migrations()),)
+
+
+async def test_a_store_of_the_first_schema_is_migrated_and_keeps_its_rows(tmp_path: Path) -> None:
+    """As nonoka left it when there was but one migration."""
+    file, clock = tmp_path / "s.db", ManualClock()
+    connection = await Connection.opened(_empty(file))
+    number, name, text = schema.migrations()[0]
+    await connection.outside(lambda db: db.execute("PRAGMA journal_mode = WAL").fetchone())
+    await connection.write(lambda db: schema.apply(db, number=number, name=name, text=text, now_ms=1))
+    await connection.close()
+    with closing(sqlite3.connect(file)) as db, db:
+        assert schema.version_of(db) == 1
+        state = new_session(clock, session_id="s-1").state.model_dump_json()
+        db.execute("INSERT INTO checkpoints VALUES ('s-1', 'created', 1, ?)", (state,))
+        db.execute(
+            "INSERT INTO cli_sessions"
+            " (session_id, kind, title, working_dir, agent, model, created_at, last_active)"
+            " VALUES ('s-1', 'react', 'as it was', '/w', 'default', 'script:x', 1, 1)"
+        )
+
+    store = await SqliteStore.open(file, clock)
+
+    try:
+        assert (await store.find_session("s-1")).title == "as it was"
+        keyed = new_session(clock)
+        index = keyed.index.model_copy(update={"metadata": {"enqueue_key": "k"}})
+        await store.create_session(keyed.model_copy(update={"index": index}))
+    finally:
+        await store.close()
+    with closing(sqlite3.connect(file)) as db, pytest.raises(sqlite3.IntegrityError):
+        db.execute('UPDATE cli_sessions SET metadata = \'{"enqueue_key": "k"}\'')
 
 
 async def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:

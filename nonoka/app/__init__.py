@@ -1,0 +1,54 @@
+"""Wires nonoka together: the one place that picks adapters. Names load on first use: to look at the store takes
+no engine, and half the time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nonoka.app.brokers import broker_name
+    from nonoka.app.models import model_catalog
+    from nonoka.app.opening import Wrap, open_ports
+    from nonoka.app.requests import request_for
+    from nonoka.app.stores import open_store, store_condition, store_exists
+    from nonoka.app.working import WorkerParts, as_worker
+
+_HOMES = {
+    "WorkerParts": "working",
+    "Wrap": "opening",
+    "as_worker": "working",
+    "broker_name": "brokers",
+    "model_catalog": "models",
+    "open_ports": "opening",
+    "open_store": "stores",
+    "request_for": "requests",
+    "store_condition": "stores",
+    "store_exists": "stores",
+}
+
+__all__ = [
+    "WorkerParts",
+    "Wrap",
+    "as_worker",
+    "broker_name",
+    "model_catalog",
+    "open_ports",
+    "open_store",
+    "request_for",
+    "store_condition",
+    "store_exists",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'nonoka.app' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415  on first use, as said above
+
+    return getattr(import_module(f"nonoka.app.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,47 @@
+"""Opens the store alone: for the commands that only look, or only leave a signal. Loads no engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from nonoka.adapters.clock import SystemClock
+from nonoka.adapters.sqlite import location
+from nonoka.adapters.sqlite.condition import condition
+from nonoka.adapters.sqlite.store import SqliteStore
+from nonoka.app.brokers import redis_hints
+from nonoka.app.sending import SendingStore
+from nonoka.ports.clock import Clock
+from nonoka.ports.store import Store
+from nonoka.records.condition import StoreCondition
+from nonoka.settings import Settings
+
+
+@asynccontextmanager
+async def open_store(settings: Settings) -> AsyncIterator[tuple[Store, Clock]]:
+    """The store of these settings, made or migrated if need be, and the clock; closed at the end.
+
+    Raises StoreError.
+    """
+    clock = SystemClock()
+    hints = redis_hints(settings, clock)
+    store = await (SqliteStore if hints is None else SendingStore).open(settings.db, clock)
+    try:
+        if isinstance(store, SendingStore) and hints is not None:
+            store.hints = hints
+        yield store, clock
+    finally:
+        await store.close()
+        if hints is not None:
+            await asyncio.to_thread(hints.close)
+
+
+def store_exists(settings: Settings) -> bool:
+    """Whether there is a store yet: to look for something makes none. Raises StoreError where it can't be told."""
+    return location.exists(settings.db)
+
+
+def store_condition(settings: Settings) -> StoreCondition:
+    """What can be said of the store's file without making, migrating or changing it."""
+    return condition(settings.db)

@@ -1,0 +1,1 @@
+"""``nonoka doctor``: what is wrong with this set-up, and what to do about it."""

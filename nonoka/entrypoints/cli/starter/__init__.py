@@ -1,0 +1,1 @@
+"""What ``nonoka init`` writes into a project: the files here, as they are."""

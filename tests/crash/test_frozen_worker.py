@@ -1,0 +1,60 @@
+"""A worker that is frozen in the middle of a call, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from nonoka.engine.running import Running
+from nonoka.engine.sweeper import Sweeper
+from tests.support.crash_agent import GATE
+from tests.support.project import PLAIN, Project
+
+TURNS: list[dict[str, object]] = [{"tool_calls": [{"name": "hold", "args": {}}]}, {"text": "All done."}]
+
+
+async def test_a_frozen_worker_is_ended_before_its_call_runs_again(project: Project) -> None:
+    """Once its lease has run out it is killed, woken or not, and the call has its result once."""
+    session_id = await project.create(TURNS)
+    with project.worker(PLAIN) as frozen:
+        await project.until(lambda: len(project.oracle.ran()) == 1, "the call runs")
+        os.kill(frozen.pid, signal.SIGSTOP)
+        # Thirty seconds later, without waiting for them.
+        project.change("UPDATE tasks SET lease_expires_at = 0 WHERE status = 'running'")
+        with project.worker(PLAIN) as second:
+            await project.until(lambda: len(project.oracle.ran()) == 2, "the call runs again")
+            assert frozen.wait(10) == -signal.SIGKILL
+            (project.directory / GATE).touch()
+            await project.all_completed()
+            assert second.poll() is None
+    ran = project.oracle.ran(session_id)
+    assert [(one.tool_call_id, one.attempt) for one in ran] == [("call_1_0", 1), ("call_1_0", 2)]
+    assert [one.pid for one in ran] == [frozen.pid, second.pid]
+    detail = await project.detail(session_id)
+    assert [entry.content for entry in detail.state.memory_entries[2:]] == ["held", "All done."]
+
+
+async def test_somebodys_program_is_not_ended_when_it_freezes(project: Project) -> None:
+    """A Runner inside it holds a call: the task waits, the sweep says for whom, and the program goes on."""
+    embedded = (
+        "import asyncio, sys; from nonoka import Runner\n"
+        "async def main():\n"
+        "    async with Runner() as runner: await runner.resume(sys.argv[1])\n"
+        "asyncio.run(main())"
+    )
+    session_id = await project.create(TURNS)
+    with project.worker(["-c", embedded, session_id]) as program:
+        await project.until(lambda: len(project.oracle.ran()) == 1, "the call runs")
+        os.kill(program.pid, signal.SIGSTOP)
+        project.change("UPDATE tasks SET lease_expires_at = 0 WHERE status = 'running'")
+        async with project.store() as store:
+            ports = project.ports(store)
+            report = await Sweeper(ports, "none", Running()).sweep()
+        assert [waiting.task_id for waiting in report.waiting] == [f"{session_id}/turn:1"]
+        assert str(program.pid) in report.waiting[0].why
+        assert report.released == ()
+        os.kill(program.pid, signal.SIGCONT)
+        (project.directory / GATE).touch()
+        await project.all_completed()
+        assert program.wait(30) == 0
+    assert len(project.oracle.ran(session_id)) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from nonoka.decisions import recovery
@@ -28,12 +29,19 @@ class Sweeper:
         self._ports = ports
         self._worker_id = worker_id
         self._running = running
+        #: One pass at a time in a process: who asks for one is sure of all that the one before it settles.
+        self._one_pass = asyncio.Lock()
 
     async def sweep(self) -> SweepReport:
         """One pass: lost claims are settled and released, sessions without a task have one again.
 
-        One bad row doesn't stop it: what could not be done is in the report's ``errors``.
+        One bad row doesn't stop it: what could not be done is in the report's ``errors``. A pass of this
+        process that is under way ends first.
         """
+        async with self._one_pass:
+            return await self._pass()
+
+    async def _pass(self) -> SweepReport:
         found = _Findings()
         liveness: dict[str, Liveness] = {}
         for claim in await self._ports.store.running_claims():

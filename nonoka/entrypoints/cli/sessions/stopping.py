@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,13 +17,8 @@ from nonoka.entrypoints.cli.statuses import next_steps
 from nonoka.errors import UsageError
 from nonoka.records.commit import Standing
 from nonoka.records.session import SessionStatus
-from nonoka.records.task import TaskStatus
 from nonoka.runner import Runner
 from nonoka.settings import Settings
-
-#: So long it is waited for what this process settles, looking again each so often.
-PATIENCE_MS = 10_000
-LOOK_AGAIN_S = 0.05
 
 _PAUSES = AppliesTo("pause", (SessionStatus.CREATED, SessionStatus.RUNNING), live=True)
 _CANCELS = AppliesTo("cancel", (*_PAUSES.statuses, SessionStatus.PAUSED), live=True)
@@ -99,23 +93,7 @@ async def _stop(runner: Runner, wanted: str, stop: Stop) -> str:
         await runner.pause_session(session_id, now=stop.at_once)
     else:
         await runner.cancel_session(session_id)
-    return _told(session_id, await _heeded(runner, session_id), stop)
-
-
-async def _heeded(runner: Runner, session_id: str) -> Standing:
-    """The signal has had its effect, unless a living worker other than this process has the task."""
-    deadline = runner.ports.clock.now_ms() + PATIENCE_MS
-    while True:
-        standing = await runner.heed(session_id)
-        if not await _is_in_our_hands(runner, standing) or runner.ports.clock.now_ms() > deadline:
-            return standing
-        # A recovery pass of this process is settling what a dead worker left running.
-        await asyncio.sleep(LOOK_AGAIN_S)
-
-
-async def _is_in_our_hands(runner: Runner, standing: Standing) -> bool:
-    ours = {worker.worker_id for worker in await runner.ports.store.workers() if worker.pid == os.getpid()}
-    return any(task.status is TaskStatus.READY or task.lease_owner in ours for task in standing.live_tasks)
+    return _told(session_id, await runner.heed(session_id), stop)
 
 
 def _refuse_ended(session_id: str, standing: Standing, stop: Stop) -> None:

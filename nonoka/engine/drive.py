@@ -23,7 +23,16 @@ async def drive(ports: Ports, tasks: TaskRunner, session_id: str, *, claimed: Co
         standing = await ports.store.standing(session_id)
         if standing.at_rest:
             return standing
-        now = ports.clock.now_ms()
-        due = [t for t in standing.live_tasks if t.status is TaskStatus.READY and t.not_before <= now]
-        if not (due and await tasks.run_due(session_id=session_id, deaths=due[0].deaths)):
+        if not await _run_due_of(standing, ports, tasks, session_id):
             await ports.clock.sleep_ms(LOOK_MS)
+
+
+async def run_due_of(ports: Ports, tasks: TaskRunner, session_id: str) -> bool:
+    """The session's due task was run here, if it has one and nobody else took it."""
+    return await _run_due_of(await ports.store.standing(session_id), ports, tasks, session_id)
+
+
+async def _run_due_of(standing: Standing, ports: Ports, tasks: TaskRunner, session_id: str) -> bool:
+    now = ports.clock.now_ms()
+    due = [t for t in standing.live_tasks if t.status is TaskStatus.READY and t.not_before <= now]
+    return bool(due) and await tasks.run_due(session_id=session_id, deaths=due[0].deaths)

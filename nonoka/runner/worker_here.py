@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from nonoka.app import WorkerParts, as_worker
-from nonoka.engine.drive import drive
+from nonoka.engine.drive import drive, run_due_of
 from nonoka.engine.ports import Ports
 from nonoka.errors import UsageError
 from nonoka.records.commit import Claim, Committed, Standing
@@ -72,9 +72,9 @@ class WorkerHere:
         """What waits in the session's inbox has had its effect, unless a living worker has its task."""
 
         async def claim_it() -> None:
-            if not await self._parts.tasks.run_due(session_id=session_id):
+            if not await run_due_of(self._ports, self._parts.tasks, session_id):
                 await self.sweep()
-                await self._parts.tasks.run_due(session_id=session_id)
+                await run_due_of(self._ports, self._parts.tasks, session_id)
 
         await self._while_alive(asyncio.create_task(claim_it()))
 

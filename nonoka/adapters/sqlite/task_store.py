@@ -1,0 +1,145 @@
+"""The part of the store that workers use."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from nonoka.adapters.sqlite import checkpoints, events, meta, schema, signals, tasks, workers
+from nonoka.adapters.sqlite.opened_store import OpenedStore
+from nonoka.adapters.sqlite.transactions import held_task, take, view_of, write
+from nonoka.errors import StoreError
+from nonoka.ports.store import ANY_DEATHS, Decide
+from nonoka.records.commit import Claim, Committed, DueTask, LostClaim, SessionView
+from nonoka.records.event import EventType, NewEvent
+from nonoka.records.task import Worker, task_id_of
+
+
+class TaskStorePart(OpenedStore):
+    """``ports.store.TaskStore`` in SQLite."""
+
+    async def mark_due(self, limit: int, *, agents_to_skip: Sequence[str] = ()) -> list[DueTask]:
+        # Asked many times a second: only what finds something takes the write lock.
+        if not await self._read(lambda db: tasks.due(db, self._now(), 1, agents_to_skip)):
+            return []
+        return await self._write(lambda db: tasks.mark_due(db, self._now(), limit, agents_to_skip))
+
+    async def claim(
+        self,
+        worker_id: str,
+        decide: Decide,
+        *,
+        task_id: str | None = None,
+        session_id: str | None = None,
+        agents_to_skip: Sequence[str] = (),
+        most_deaths: int = ANY_DEATHS,
+    ) -> Committed | None:
+        def work(db: sqlite3.Connection) -> Committed | None:
+            now = self._now()
+            found = tasks.claimable(
+                db,
+                now,
+                task_id=task_id,
+                session_id=session_id,
+                agents_to_skip=agents_to_skip,
+                most_deaths=most_deaths,
+            )
+            if found is None:
+                return None
+            return take(db, found, worker_id, decide, now=now, lease_expires_at=self._lease())
+
+        return await self._write(work)
+
+    async def commit(
+        self,
+        claim: Claim,
+        decide: Decide,
+        *,
+        durable: bool = False,
+        then_claim: Decide | None = None,
+    ) -> Committed:
+        if durable:
+            await self._stay_in_place()
+
+        def work(db: sqlite3.Connection) -> Committed:
+            now, lease = self._now(), self._lease()
+            changes = decide(view_of(db, held_task(db, claim), now))
+            write(db, claim, changes, now=now, lease_expires_at=lease)
+            if then_claim is not None and changes.next_key is not None:
+                next_id = task_id_of(claim.session_id, changes.next_key)
+                taken = take(db, next_id, claim.worker_id, then_claim, now=now, lease_expires_at=lease)
+                return Committed(claim=claim, view=taken.view, changes=changes, next_claim=taken.claim)
+            return Committed(claim=claim, view=view_of(db, tasks.get(db, claim.task_id), now), changes=changes)
+
+        return await self._write(work, durable=durable)
+
+    async def renew(self, worker_id: str) -> dict[str, int]:
+        await self._stay_in_place()
+
+        def work(db: sqlite3.Connection) -> dict[str, int]:
+            schema.refuse_newer(schema.version_of(db), str(self.path))
+            workers.seen(db, worker_id, self._now())
+            return tasks.renew(db, worker_id, self._lease())
+
+        return await self._write(work)
+
+    async def sessions_to_interrupt(self, worker_id: str) -> set[str]:
+        return await self._read(lambda db: signals.sessions_to_interrupt(db, worker_id))
+
+    async def running_claims(self) -> list[LostClaim]:
+        def work(db: sqlite3.Connection) -> list[LostClaim]:
+            running = tasks.running(db)
+            owners = {worker.worker_id: worker for worker in workers.every(db)} if running else {}
+            now = self._clock.monotonic_ms()
+            in_time = {task.lease_owner for task in running if (task.lease_expires_at or 0) > now}
+            return [
+                LostClaim(
+                    task=task,
+                    owner=owners.get(task.lease_owner or ""),
+                    owner_leases_run_out=task.lease_owner not in in_time,
+                )
+                for task in running
+            ]
+
+        return await self._read(work)
+
+    async def take_over(self, claim: LostClaim, worker_id: str) -> tuple[Claim, SessionView] | None:
+        def work(db: sqlite3.Connection) -> tuple[Claim, SessionView] | None:
+            if not tasks.take_over(db, claim.task, worker_id, self._lease()):
+                return None
+            task = tasks.get(db, claim.task.task_id)
+            taken = Claim(task_id=task.task_id, session_id=task.session_id, worker_id=worker_id, fence=task.fence)
+            return taken, view_of(db, task, self._now())
+
+        return await self._write(work)
+
+    async def register_worker(self, worker: Worker) -> None:
+        await self._write(lambda db: workers.insert(db, worker))
+
+    async def remove_worker(self, worker_id: str) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            if tasks.owned_count(db, worker_id):
+                raise StoreError(f"worker {worker_id!r} still owns running tasks; they must be released first")
+            workers.delete(db, worker_id)
+
+        await self._write(work)
+
+    async def workers(self) -> list[Worker]:
+        return await self._read(workers.every)
+
+    async def agree_on_broker(self, broker: str, *, instead_of: str | None = None) -> str:
+        return await self._write(lambda db: meta.agree(db, "broker", broker, instead_of))
+
+    async def repair_taskless(self) -> list[str]:
+        if not await self._read(checkpoints.taskless):
+            return []
+
+        def work(db: sqlite3.Connection) -> list[str]:
+            now, found = self._now(), checkpoints.taskless(db)
+            for session_id in found:
+                tasks.insert_next_turn(db, session_id, now)
+                told = NewEvent(type=EventType.SESSION_REPAIRED, data={"why": "it had no task"})
+                events.append(db, session_id, [told], now)
+            return found
+
+        return await self._write(work)

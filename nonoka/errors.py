@@ -4,11 +4,13 @@ NonokaError
 ├── UsageError              what was asked can't be done as asked; the message says what to do (exit status 2)
 │   ├── UnknownSession      no session has this id or prefix
 │   ├── AmbiguousSession    several sessions have this prefix
-│   └── AgentUnloadable     the agent can't be imported here
+│   ├── AgentUnloadable     the agent can't be imported here
+│   └── PlanInvalid         a plan with errors; holds all of them, each with its place
 ├── StoreError              the store can't be used (exit status 1)
 │   ├── StoreVanished       its file was removed or replaced while it was in use
 │   ├── StoreBusy           another process held the write lock for too long
 │   └── StoreTooNew         written by a newer nonoka
+├── WorkspaceError          a snapshot, a rollback or a worktree could not be made; the message says why
 ├── KeyTaken                a session was enqueued under this key before; not a fault, it is that session
 ├── WorkerUnfit             this process must end: something in it can't be stopped otherwise
 ├── ClaimLost               a commit was refused: its claim is no longer the task's
@@ -48,6 +50,14 @@ class AgentUnloadable(UsageError):
     """The agent can't be imported in this process."""
 
 
+class PlanInvalid(UsageError):
+    """A plan with errors: ``errors`` has all of them, each beginning with its place (``file:line`` or a path)."""
+
+    def __init__(self, errors: list[str]) -> None:
+        self.errors = errors
+        super().__init__("\n".join(errors))
+
+
 class StoreError(NonokaError):
     """The store can't be used."""
 
@@ -62,6 +72,10 @@ class StoreBusy(StoreError):
 
 class StoreTooNew(StoreError):
     """The store, or a session in it, was written by a newer nonoka."""
+
+
+class WorkspaceError(NonokaError):
+    """A snapshot, a rollback or a worktree could not be made."""
 
 
 class KeyTaken(NonokaError):

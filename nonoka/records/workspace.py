@@ -1,0 +1,58 @@
+"""What is kept and told about a workspace: its snapshots, and what going back to one did."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from nonoka.records.base import Record
+
+
+class PathNote(Record):
+    """A path, and why it was treated differently from the others.
+
+    ``path`` is relative to the workspace; bytes of a name that aren't UTF-8 are shown as ``\\xNN``.
+    """
+
+    path: str
+    why: str
+
+
+class Snapshot(Record):
+    """A picture of a workspace: every file that isn't ignored.
+
+    ``snapshot_id`` names it for good. ``repository`` is the state of the user's own git repository (a digest
+    of HEAD, the refs and the index), None where there is none. ``left_out`` are files that are not in it
+    though nothing ignores them (over the size cap, unreadable, a nested repository's).
+    """
+
+    snapshot_id: str
+    repository: str | None = None
+    left_out: tuple[PathNote, ...] = ()
+
+
+class FileChange(Record):
+    """A file that differs between two states of a workspace. ``path`` as in PathNote."""
+
+    path: str
+    kind: Literal["added", "changed", "removed"]
+
+
+class Rollback(Record):
+    """What going back to a snapshot did, or with ``dry_run`` would do.
+
+    ``before`` is the snapshot of the state that was there, to undo it (None for a dry run). ``changes`` tell
+    how each file changed by the rollback itself. ``kept`` are files that differ from the snapshot and were
+    left: ignored now or then, changed after the call's life, not removable.
+    """
+
+    before: str | None
+    changes: tuple[FileChange, ...] = ()
+    kept: tuple[PathNote, ...] = ()
+
+
+class Collected(Record):
+    """What a collection removed from the store of snapshots, or would remove. Sizes are bytes on the disk."""
+
+    removed: tuple[str, ...] = ()
+    bytes_before: int = 0
+    bytes_after: int = 0

@@ -13,6 +13,7 @@ WHY = {
     SessionEvent.PAUSE: "`sessions pause`, or Ctrl-C in `run`",
     SessionEvent.RESUME: "`sessions resume`",
     SessionEvent.RETRY: "`sessions retry` takes a failed run up again",
+    SessionEvent.ROLL_BACK: "`sessions rollback` brought conversation and files back to an earlier turn",
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nonoka.agents.agent import Agent
     from nonoka.agents.context import ToolContext
+    from nonoka.agents.happened import Happened
     from nonoka.agents.tool import tool
     from nonoka.errors import NonokaError, ToolFailure
     from nonoka.records.runtime import RuntimeLimits
@@ -21,6 +22,7 @@ __version__ = "2.0.0.dev0"
 _HOMES = {
     "Agent": "nonoka.agents.agent",
     "Effect": "nonoka.records.tool",
+    "Happened": "nonoka.agents.happened",
     "NonokaError": "nonoka.errors",
     "RunResult": "nonoka.runner",
     "Runner": "nonoka.runner",
@@ -33,6 +35,7 @@ _HOMES = {
 __all__ = [
     "Agent",
     "Effect",
+    "Happened",
     "NonokaError",
     "RunResult",
     "Runner",

@@ -11,6 +11,7 @@ NonokaError
 │   ├── StoreBusy           another process held the write lock for too long
 │   └── StoreTooNew         written by a newer nonoka
 ├── WorkspaceError          a snapshot, a rollback or a worktree could not be made; the message says why
+│   └── UnknownSnapshot     no snapshot of this workspace has this id (any more)
 ├── KeyTaken                a session was enqueued under this key before; not a fault, it is that session
 ├── WorkerUnfit             this process must end: something in it can't be stopped otherwise
 ├── ClaimLost               a commit was refused: its claim is no longer the task's
@@ -76,6 +77,13 @@ class StoreTooNew(StoreError):
 
 class WorkspaceError(NonokaError):
     """A snapshot, a rollback or a worktree could not be made."""
+
+
+class UnknownSnapshot(WorkspaceError):
+    """No snapshot of this workspace has this id (any more)."""
+
+    def __init__(self, snapshot_id: str) -> None:
+        super().__init__(f"there is no snapshot {snapshot_id!r} of this workspace; it may have been collected")
 
 
 class KeyTaken(NonokaError):

@@ -17,13 +17,18 @@ from pydantic import Field, ValidationError
 from nonoka.errors import UsageError
 from nonoka.records.base import Record
 from nonoka.records.runtime import RuntimeLimits
+from nonoka.records.workspace import Isolation
 
 _PREFIX = "NONOKA_"
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class Settings(Record):
-    """Everything that can be set. ``limits`` holds only what was set; an agent's own fill the rest."""
+    """Everything that can be set. ``limits`` holds only what was set; an agent's own fill the rest.
+
+    ``any_workspace``: even ``/`` or the home directory may be one. A file over ``snapshot_file_mb`` MB is in no
+    snapshot.
+    """
 
     cwd: Path
     db: Path
@@ -32,6 +37,9 @@ class Settings(Record):
     agent: str = "default"
     log_level: LogLevel = "warning"
     context_tokens: int | None = Field(default=None, ge=1)
+    isolation: Isolation = "none"
+    any_workspace: bool = False
+    snapshot_file_mb: float = Field(default=50.0, gt=0)
     limits: RuntimeLimits = RuntimeLimits()
 
     @property
@@ -40,7 +48,17 @@ class Settings(Record):
         return self.db.parent
 
 
-_PLAIN = ("db", "redis_url", "model", "agent", "log_level", "context_tokens")
+_PLAIN = (
+    "db",
+    "redis_url",
+    "model",
+    "agent",
+    "log_level",
+    "context_tokens",
+    "isolation",
+    "any_workspace",
+    "snapshot_file_mb",
+)
 
 
 def load_settings(cwd: Path, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Settings:

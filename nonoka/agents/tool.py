@@ -34,7 +34,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class Tool:
     """A function that a model may ask for.
 
-    ``timeout_argument`` names a parameter, in seconds, that raises ``timeout_s`` for its call.
+    ``timeout_argument`` names a parameter, in seconds, that raises ``timeout_s`` for its call. ``probe`` finds
+    out whether an earlier attempt of a call took effect.
     """
 
     function: Callable[..., Any]
@@ -44,6 +45,7 @@ class Tool:
     on_uncertain: OnUncertain
     timeout_argument: str | None
     arguments: Arguments = field(repr=False)
+    probe: Tool | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function as it was written."""
@@ -98,7 +100,8 @@ def tool(
     name: str | None = None,
     effect: Effect | str = Effect.EXTERNAL,
     timeout_s: float = TOOL_TIMEOUT_S,
-    on_uncertain: OnUncertain = "replay",
+    on_uncertain: OnUncertain | None = None,
+    probe: Callable[..., Any] | None = None,
     timeout_argument: str | None = None,
 ) -> Callable[[Callable[P, R]], TypedTool[P, R]]: ...
 def tool(
@@ -108,14 +111,17 @@ def tool(
     name: str | None = None,
     effect: Effect | str = Effect.EXTERNAL,
     timeout_s: float = TOOL_TIMEOUT_S,
-    on_uncertain: OnUncertain = "replay",
+    on_uncertain: OnUncertain | None = None,
+    probe: Callable[..., Any] | None = None,
     timeout_argument: str | None = None,
 ) -> Any:
     """A tool made of a function, async or not; it can still be called like the function.
 
     Its description, and those of its arguments, come from the docstring; its schema from the types. A
     parameter annotated ToolContext gets the call's context. ``effect`` says what it may change, and so how
-    a call that was cut off is taken up (docs/tools.md). Raises UsageError for what can't be a tool.
+    a call that was cut off is taken up (docs/tools.md): with ``on_uncertain``, one of replay (the default),
+    probe (the default where ``probe`` is given: a function of some of the same arguments that returns a
+    Happened, or None where the call took no effect), ask, tell, fail. Raises UsageError for what can't be a tool.
     """
 
     def decorate(target: Callable[..., Any]) -> Tool:
@@ -126,6 +132,7 @@ def tool(
             effect=effect,
             timeout_s=timeout_s,
             on_uncertain=on_uncertain,
+            probe=probe,
             timeout_argument=timeout_argument,
         )
 
@@ -139,12 +146,14 @@ def make_tool(
     name: str | None = None,
     effect: Effect | str = Effect.EXTERNAL,
     timeout_s: float = TOOL_TIMEOUT_S,
-    on_uncertain: OnUncertain = "replay",
+    on_uncertain: OnUncertain | None = None,
+    probe: Callable[..., Any] | None = None,
     timeout_argument: str | None = None,
 ) -> Tool:
     """What ``tool`` does, for a function defined where these names are known."""
     called = _checked_name(function, name)
     arguments = read_arguments(function, called, local_names)
+    on_uncertain = on_uncertain or ("replay" if probe is None else "probe")
     if on_uncertain not in get_args(OnUncertain):
         raise UsageError(
             f"tool {called!r}: on_uncertain is one of {_listed(get_args(OnUncertain))}, not {on_uncertain!r}"
@@ -161,7 +170,28 @@ def make_tool(
         on_uncertain,
         timeout_argument,
         arguments,
+        _checked_probe(called, probe, on_uncertain, arguments, local_names),
     )
+
+
+def _checked_probe(
+    called: str,
+    probe: Callable[..., Any] | None,
+    on_uncertain: OnUncertain,
+    arguments: Arguments,
+    local_names: Mapping[str, object],
+) -> Tool | None:
+    if (probe is None) == (on_uncertain == "probe"):
+        raise UsageError(
+            f"tool {called!r}: on_uncertain='probe' and a probe belong together; give both, or neither"
+        )
+    if probe is None:
+        return None
+    made = make_tool(probe, local_names, name=f"{called[:58]}_probe", effect=Effect.READ_ONLY)
+    unknown = [name for name in made.arguments.names if name not in arguments.names]
+    if unknown:
+        raise UsageError(f"tool {called!r}: its probe takes {unknown[0]!r}, which the tool does not")
+    return made
 
 
 def _checked_name(function: Callable[..., Any], name: str | None) -> str:

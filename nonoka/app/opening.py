@@ -11,6 +11,8 @@ from nonoka.adapters.artifacts import ArtifactFiles
 from nonoka.adapters.brokers.silent import SilentBroker
 from nonoka.adapters.models.catalog import ModelCatalog
 from nonoka.adapters.processes import LocalProcesses
+from nonoka.adapters.sqlite.other_stores import holds_workspace
+from nonoka.adapters.workspace import GitSnapshots, GitWorktrees, MarkedUse
 from nonoka.agents.registry import Registry
 from nonoka.app.sending import SendingStore
 from nonoka.app.stores import open_store
@@ -40,6 +42,14 @@ async def open_ports(
             models=ModelCatalog(os.environ),
             processes=LocalProcesses(settings.home / "workers", clock),
             artifacts=ArtifactFiles(settings.home / "artifacts"),
+            snapshots=GitSnapshots(
+                settings.home,
+                clock,
+                max_file_bytes=round(settings.snapshot_file_mb * 1_000_000),
+                anywhere=settings.any_workspace,
+            ),
+            workspace_use=MarkedUse(settings.db, await store.store_id(), holds_workspace),
+            worktrees=GitWorktrees(),
             agents=agents or Registry(),
             environ=dict(os.environ),
             forbidden_files=lambda: _identities(settings.db),

@@ -33,6 +33,7 @@ def request_for(
         raise UsageError(
             "no model: pass --model, or set NONOKA_MODEL (openai:NAME, or script:FILE to try without a key)"
         )
+    ports.snapshots.refuse_unfit(settings.cwd.resolve())
     merged = loaded.limits.model_dump() | settings.limits.model_dump(exclude_unset=True) | (limits or {})
     return SessionRequest(
         prompt=prompt,
@@ -40,4 +41,5 @@ def request_for(
         model=ports.models.normalized(model),
         working_dir=settings.cwd,
         limits=RuntimeLimits.model_validate(merged),
+        isolation=settings.isolation,
     )

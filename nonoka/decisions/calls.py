@@ -12,6 +12,8 @@ from nonoka.records.runtime import OpenTurn
 from nonoka.records.step_update import StepUpdate
 from nonoka.records.tool import CallState, Effect, ProcessGroup
 
+#: fields of a call's status row that most calls don't have
+_IF_ANY = ("snapshot", "repository", "over_at", "doubt")
 _processes = TypeAdapter(tuple[ProcessGroup, ...])
 
 
@@ -64,6 +66,7 @@ def status_payload(call: CallState, session_id: str) -> JsonObject:
         "effect": call.effect.value,
         "on_uncertain": call.on_uncertain,
         "processes": [group.model_dump(mode="json") for group in call.processes],
+        **{name: value for name in _IF_ANY if (value := getattr(call, name)) not in (None, "none")},
     }
 
 
@@ -75,4 +78,5 @@ def _recorded(payload: JsonObject) -> dict[str, object]:
         "effect": Effect(str(payload["effect"])),
         "on_uncertain": payload["on_uncertain"],
         "processes": _processes.validate_python(payload["processes"]),
+        **{name: payload[name] for name in _IF_ANY if name in payload},
     }

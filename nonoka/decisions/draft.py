@@ -6,6 +6,7 @@ The draft always shows the session as it will be after what was noted so far, so
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import JsonValue
@@ -20,8 +21,9 @@ from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.runtime import OpenTurn, RuntimeUsage, SessionRuntimeState, Termination
 from nonoka.records.signal import Signal
 from nonoka.records.step_update import StepUpdate, UpdateType
-from nonoka.records.task import turn_key
-from nonoka.records.tool import CallResult, CallState
+from nonoka.records.task import WORKSPACE, turn_key
+from nonoka.records.tool import CallResult, CallState, Effect, SettledCall
+from nonoka.records.workspace import SnapshotTaken, WhySnapshot
 
 #: How much of a result its event shows.
 SUMMARY_CHARACTERS = 200
@@ -32,6 +34,8 @@ class Draft:
 
     def __init__(self, view: SessionView) -> None:
         self.view = view
+        #: what settling did about begun calls, by place; set by who decides after settling
+        self.settled: Mapping[int, SettledCall] = {}
         self.now = view.now
         self.state = view.state
         self.calls = list(view.calls)
@@ -40,12 +44,15 @@ class Draft:
         self.last_role = view.last_role
         self.last_has_calls = view.last_has_calls
         self.outcome = TaskOutcome(retries=view.task.retries, deaths=view.task.deaths)
+        self._withdraw_from: int | None = None
         self._entries: list[MemoryEntry] = []
         self._updates: list[StepUpdate] = []
         self._events: list[NewEvent] = []
         self._drained: list[int] = []
         self._next_key: str | None = None
         self._ends_session = False
+        self._wants_workspace = False
+        self._snapshots: list[SnapshotTaken] = []
 
     # --- what the session is now
 
@@ -112,6 +119,19 @@ class Draft:
         self.next_position += 1
         self.last_role, self.last_has_calls = role, bool(entry.metadata.get("tool_calls"))
         return entry
+
+    def withdraw(self, position: int, newest: MemoryEntry | None) -> None:
+        """The entries from a position on leave the conversation; ``newest`` is the one before them, if any.
+
+        To be noted before anything is appended. A turn that asked for calls there is open no more.
+        """
+        self._withdraw_from = position
+        self.last_role = newest.role if newest else None
+        self.last_has_calls = bool(newest and newest.metadata.get("tool_calls"))
+        open_turn = self.runtime.open_turn
+        if open_turn is not None and position <= open_turn.position + open_turn.calls:
+            self.close_calls()
+        self.set_runtime(rewrites=self.runtime.rewrites + 1)
 
     def open_calls(self, entry: MemoryEntry, turn: int) -> None:
         """The entry asks for calls: reserve the positions of their results."""
@@ -188,6 +208,35 @@ class Draft:
         self.signals.remove(signal)
         self._drained.append(signal.seq)
 
+    def want_workspace(self) -> None:
+        """The next call may change the workspace: the task takes it, or waits for the one that has it."""
+        holder = self.view.workspace_holder
+        task = self.view.task
+        if holder in (None, task.task_id):
+            self._wants_workspace = True
+            return
+        self.tell(EventType.TASK_WAITING, task=task.key, waits_for=WORKSPACE, holder=holder)
+        self.outcome = TaskOutcome(
+            kind="waiting",
+            waits_for=WORKSPACE,
+            not_before=task.not_before,
+            retries=task.retries,
+            deaths=self.outcome.deaths,
+        )
+
+    def note_snapshot(self, snapshot_id: str, *, turn: int, step_id: str, why: WhySnapshot) -> None:
+        """A snapshot that was taken is on record, so that it is kept and found."""
+        taken = SnapshotTaken(
+            snapshot_id=snapshot_id,
+            session_id=self.state.session_id,
+            workspace=self.view.index.working_dir,
+            turn=turn,
+            step_id=step_id,
+            why=why,
+            taken_at=self.now,
+        )
+        self._snapshots.append(taken)
+
     # --- what becomes of the task
 
     def finish_task(self, *, next_turn: bool) -> None:
@@ -215,6 +264,7 @@ class Draft:
         """What is to be written."""
         return Changes(
             state=None if self.state is self.view.state else self.state,
+            withdraw_from=self._withdraw_from,
             entries=tuple(self._entries),
             updates=tuple(self._updates),
             events=tuple(self._events),
@@ -222,4 +272,14 @@ class Draft:
             task=self.outcome,
             next_key=self._next_key,
             ends_session=self._ends_session,
+            workspace=self._workspace(),
+            snapshots=tuple(self._snapshots),
         )
+
+    def _workspace(self) -> Literal["keep", "take", "free"]:
+        # Here for all decisions: whatever ends, pauses or hands back a call frees its workspace as well.
+        begun = any(call.status == "begun" and call.effect is Effect.WORKSPACE for call in self.calls)
+        needed = begun or (self._wants_workspace and self.outcome.kind == "keep")
+        if needed == self.view.holds_workspace:
+            return "keep"
+        return "take" if needed else "free"

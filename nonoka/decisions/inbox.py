@@ -7,6 +7,8 @@ it stays undrained until then.
 from __future__ import annotations
 
 from nonoka.decisions.draft import Draft
+from nonoka.decisions.rollback import ask_rollback, drop_rollback
+from nonoka.decisions.settling import known_of
 from nonoka.decisions.transitions import TERMINAL, SessionEvent, allows
 from nonoka.records.commit import SessionView
 from nonoka.records.event import EventType
@@ -17,6 +19,10 @@ from nonoka.records.signal import Signal, SignalKind
 from nonoka.records.tool import CallResult
 
 CANCELLED_RESULT = "not run: the session was cancelled"
+SKIPPED = CallResult(
+    content="interrupted: whether it took effect is not known; a person decided to go on without it",
+    error_type="interrupted",
+)
 CUT_OFF_RESULT = "interrupted: the session was cancelled after this had begun; its outcome is unknown"
 
 
@@ -47,11 +53,17 @@ def drain_signals(draft: Draft) -> None:
             case SignalKind.MESSAGE:
                 held.append(signal)
                 continue
+            case SignalKind.ROLLBACK:
+                if draft.state.status in TERMINAL:
+                    _enter(draft, held)
+                ask_rollback(draft, signal)
             case SignalKind.CANCEL:
+                drop_rollback(draft, "it was cancelled")
                 if _cancel(draft, held):
                     draft.drain(signal)
                     return
             case SignalKind.PAUSE:
+                drop_rollback(draft, "it was paused")
                 if draft.state.status in TERMINAL:
                     _enter(draft, held)
                 if allows(draft.state.status, SessionEvent.PAUSE):
@@ -59,11 +71,16 @@ def drain_signals(draft: Draft) -> None:
                     draft.stop_clock("paused")
                     draft.tell(EventType.SESSION_PAUSED)
             case SignalKind.RESUME:
-                _go_on(draft, SessionEvent.RESUME)
+                # What a person was asked stays asked: only an answer goes on from there.
+                if not _asks(draft):
+                    _go_on(draft, SessionEvent.RESUME)
+            case SignalKind.ANSWER:
+                _answer(draft, signal)
             case SignalKind.RETRY:
                 _go_on(draft, SessionEvent.RETRY)
         draft.drain(signal)
-    if not draft.dangling and draft.state.status is not SessionStatus.PAUSED:
+    held_back = draft.state.status is SessionStatus.PAUSED or draft.runtime.rollback is not None
+    if not draft.dangling and not held_back:
         _enter(draft, held)
 
 
@@ -78,7 +95,7 @@ def drain_into_history(draft: Draft) -> None:
 def answer_dangling(draft: Draft, *, not_begun: CallResult, cut_off: CallResult) -> None:
     """Give each call without a result one, ``cut_off`` if an attempt of it had begun, and close the turn."""
     for call in draft.dangling:
-        draft.answer_call(call, cut_off if call.attempt else not_begun)
+        draft.answer_call(call, known_of(draft, call, cut_off) if call.attempt else not_begun)
     if draft.calls:
         draft.close_calls()
 
@@ -104,8 +121,28 @@ def _cancel(draft: Draft, held: list[Signal]) -> bool:
     return True
 
 
+def _asks(draft: Draft) -> bool:
+    return any(call.doubt == "ask" for call in draft.dangling)
+
+
+def _answer(draft: Draft, signal: Signal) -> None:
+    asked = [c for c in draft.dangling if c.doubt == "ask" and c.call_id == signal.payload.get("call")]
+    what = signal.payload.get("what")
+    for call in asked:
+        draft.tell(EventType.CALL_DECIDED, turn=call.turn, tool_call_id=call.call_id, decision=what)
+        if what == "again":
+            draft.set_call(call.model_copy(update={"doubt": "none"}))
+        elif what == "result":
+            draft.answer_call(call, CallResult(content=str(signal.payload.get("text", ""))))
+        else:
+            draft.answer_call(call, SKIPPED)
+    if asked and not _asks(draft):
+        _go_on(draft, SessionEvent.RESUME)
+
+
 def _go_on(draft: Draft, event: SessionEvent) -> None:
     if allows(draft.state.status, event):
+        drop_rollback(draft, "the session went on")
         draft.move(event)
         draft.start_clock()
         draft.tell(EventType.SESSION_RESUMED, by=event.value)

@@ -23,6 +23,7 @@ class SessionEvent(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     RETRY = "retry"  # a person takes a failed run up again
+    ROLL_BACK = "roll_back"  # conversation and files went back to an earlier turn
 
 
 TRANSITIONS: dict[S, dict[SessionEvent, S]] = {
@@ -44,10 +45,11 @@ TRANSITIONS: dict[S, dict[SessionEvent, S]] = {
         SessionEvent.RETRY: S.RUNNING,
         SessionEvent.CANCEL: S.CANCELLED,
         SessionEvent.FAIL: S.FAILED,
+        SessionEvent.ROLL_BACK: S.PAUSED,
     },
-    S.COMPLETED: {SessionEvent.PROMPT: S.RUNNING},
-    S.FAILED: {SessionEvent.PROMPT: S.RUNNING, SessionEvent.RETRY: S.RUNNING},
-    S.CANCELLED: {SessionEvent.PROMPT: S.RUNNING},
+    S.COMPLETED: {SessionEvent.PROMPT: S.RUNNING, SessionEvent.ROLL_BACK: S.PAUSED},
+    S.FAILED: {SessionEvent.PROMPT: S.RUNNING, SessionEvent.RETRY: S.RUNNING, SessionEvent.ROLL_BACK: S.PAUSED},
+    S.CANCELLED: {SessionEvent.PROMPT: S.RUNNING, SessionEvent.ROLL_BACK: S.PAUSED},
 }
 
 TERMINAL = frozenset({S.COMPLETED, S.FAILED, S.CANCELLED})

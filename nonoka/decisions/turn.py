@@ -26,10 +26,16 @@ from nonoka.records.commit import SessionView
 from nonoka.records.event import EventType
 from nonoka.records.memory import MemoryRole, ToolCall
 from nonoka.records.model import ModelAnswer, RequestedCall
-from nonoka.records.runtime import RuntimeUsage
+from nonoka.records.runtime import RollbackRequest, RuntimeUsage
 from nonoka.records.session import SessionStatus
-from nonoka.records.task import TaskStatus
+from nonoka.records.task import WORKSPACE, TaskStatus
 from nonoka.records.tool import CallResult, CallStart, CallState, Effect, ProcessGroup
+from nonoka.records.workspace import Snapshot
+
+#: Between two looks at a workspace that another store's session is changing: doubled from the first on.
+FIRST_LOOK_MS, LONGEST_LOOK_MS = 250, 15_000
+#: How many files that are in no snapshot an event names.
+LEFT_OUT_SHOWN = 20
 
 #: What to do with each call of the open turn, by its place: begin it so, or answer it at once.
 CallPlans = Mapping[int, CallStart | CallResult]
@@ -43,6 +49,28 @@ class CallModel:
 @dataclass(frozen=True, slots=True)
 class AdvanceCalls:
     """Commit ``advance_calls``: calls dangle and none of them is begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSnapshot:
+    """Take a snapshot for this call, whose workspace the task has, and ``advance_calls`` with it.
+
+    ``wait_for_other_store`` where another store's session is changing that workspace.
+    """
+
+    call: CallState
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveWorkspace:
+    """Commit ``rollback.reserve``: a rollback needs the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Bring the workspace back, then commit ``rollback.rolled_back``, or ``rollback.refuse``."""
+
+    request: RollbackRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +113,18 @@ class Failure:
     retry_after_ms: int | None = None
 
 
-Action = CallModel | AdvanceCalls | RunCalls | DrainSignals | EndTurn | FailRun | Stop
+Action = (
+    CallModel
+    | AdvanceCalls
+    | TakeSnapshot
+    | ReserveWorkspace
+    | RollBack
+    | RunCalls
+    | DrainSignals
+    | EndTurn
+    | FailRun
+    | Stop
+)
 
 
 def next_action(view: SessionView) -> Action:
@@ -97,8 +136,11 @@ def next_action(view: SessionView) -> Action:
         return RunCalls(begun)
     if wants_attention(view):
         return DrainSignals()
-    if any(call.status == "not_begun" for call in view.calls):
-        return AdvanceCalls()
+    if view.state.runtime_state.rollback is not None:
+        return RollBack(view.state.runtime_state.rollback) if view.holds_workspace else ReserveWorkspace()
+    waiting = next((call for call in view.calls if call.status == "not_begun"), None)
+    if waiting is not None:
+        return TakeSnapshot(waiting) if view.holds_workspace else AdvanceCalls()
     answered = view.last_role is MemoryRole.ASSISTANT and not view.last_has_calls
     if view.calls or answered or view.state.status is not SessionStatus.RUNNING:
         return EndTurn()
@@ -131,17 +173,17 @@ def attend(draft: Draft) -> None:
     What comes after a cancel gets a turn of its own: this turn's number names calls already.
     """
     drain_signals(draft)
-    if draft.state.status is not SessionStatus.RUNNING:
+    if draft.state.status is not SessionStatus.RUNNING and draft.runtime.rollback is None:
         ended = draft.state.status is not SessionStatus.PAUSED
         draft.finish_task(next_turn=ended and bool(draft.signals))
         if ended:
             draft.end_session()
 
 
-def record_answer(draft: Draft, answer: ModelAnswer, plans: CallPlans) -> None:
+def record_answer(draft: Draft, answer: ModelAnswer, plans: CallPlans, work: str | None = None) -> None:
     """Commit A: the assistant entry, its calls with ids of ours, and what it cost.
 
-    The first calls begin in the same commit; without calls the turn ends in it.
+    The first calls begin in the same commit; without calls the turn ends in it, as of ``end_turn``.
     """
     turn = draft.view.task.turn
     usage = answer.usage.model_copy(update={"model_turns": 1, "tool_calls": 0, "active_ms": 0})
@@ -168,14 +210,15 @@ def record_answer(draft: Draft, answer: ModelAnswer, plans: CallPlans) -> None:
         draft.open_calls(entry, turn)
         advance_calls(draft, plans)
     else:
-        end_turn(draft)
+        end_turn(draft, work)
 
 
 def advance_calls(draft: Draft, plans: CallPlans) -> None:
     """Commit B: begin the calls that come next, answer those that can't run; end the turn after the last.
 
-    Calls that only read begin side by side; any other begins alone, in the order asked. Where a cancel or a
-    pause came in meanwhile this changes nothing: ``next_action`` has it heeded first.
+    Calls that only read begin side by side; any other begins alone, in the order asked. One that may change
+    the workspace begins once the task has the workspace and its plan a snapshot. Where a cancel or a pause came
+    in meanwhile this changes nothing: ``next_action`` has it heeded first.
     """
     if wants_attention(draft.view):
         return
@@ -193,6 +236,9 @@ def advance_calls(draft: Draft, plans: CallPlans) -> None:
             continue
         if begun and not (plan.effect is Effect.READ_ONLY and begun[-1].effect is Effect.READ_ONLY):
             break
+        if plan.effect is Effect.WORKSPACE and plan.snapshot is None:
+            draft.want_workspace()
+            break
         begun.append(_begin_call(draft, call, plan))
     if not draft.dangling:
         end_turn(draft)
@@ -209,8 +255,11 @@ def finish_call(draft: Draft, place: int, result: CallResult, plans: CallPlans) 
         advance_calls(draft, plans)
 
 
-def end_turn(draft: Draft) -> None:
-    """Commit D: another turn if calls were answered or signals wait, else the run is completed."""
+def end_turn(draft: Draft, work: str | None = None) -> None:
+    """Commit D: another turn if calls were answered or signals wait, else the run is completed.
+
+    ``work`` is the git commit that holds what was done in a working tree of the session's own.
+    """
     task = draft.view.task
     answered = draft.last_role is MemoryRole.ASSISTANT and not draft.last_has_calls
     if draft.calls:
@@ -220,7 +269,8 @@ def end_turn(draft: Draft) -> None:
     if not goes_on:
         draft.move(SessionEvent.ANSWER)
         draft.stop_clock("completed")
-        draft.tell(EventType.SESSION_COMPLETED, turns=draft.runtime.usage.model_turns)
+        committed: JsonObject = {} if work is None else {"commit": work}
+        draft.tell(EventType.SESSION_COMPLETED, turns=draft.runtime.usage.model_turns, **committed)
         draft.end_session()
     draft.finish_task(next_turn=goes_on)
 
@@ -229,6 +279,14 @@ def record_process(draft: Draft, place: int, group: ProcessGroup) -> None:
     """A begun call has started this process group, which is still held."""
     call = draft.calls[place]
     draft.set_call(call.model_copy(update={"processes": (*call.processes, group)}))
+
+
+def wait_for_other_store(draft: Draft, who: str) -> None:
+    """The workspace is being changed through another store: the task looks again a little later."""
+    task = draft.view.task
+    wait = min(LONGEST_LOOK_MS, FIRST_LOOK_MS << min(task.attempt, 10))
+    draft.tell(EventType.TASK_WAITING, task=task.key, waits_for=WORKSPACE, holder=who)
+    draft.release_task(not_before=draft.now + wait, retries=task.retries, deaths=task.deaths)
 
 
 def retry_later(draft: Draft, failure: Failure, lot: float) -> None:
@@ -275,9 +333,13 @@ def _begin_call(draft: Draft, call: CallState, start: CallStart) -> CallState:
             "effect": start.effect,
             "on_uncertain": start.on_uncertain,
             "processes": (),
+            "snapshot": start.snapshot.snapshot_id if start.snapshot else None,
+            "repository": start.snapshot.repository if start.snapshot else None,
         }
     )
     draft.set_call(call)
+    if call.snapshot is not None:
+        draft.note_snapshot(call.snapshot, turn=call.turn, step_id=call.step_id, why="before_call")
     if not again:
         draft.use(RuntimeUsage(tool_calls=1))
     draft.tell(
@@ -287,8 +349,16 @@ def _begin_call(draft: Draft, call: CallState, start: CallStart) -> CallState:
         tool=call.name,
         args=call.args,
         attempt=call.attempt,
+        **_told(start.snapshot),
     )
     return call
+
+
+def _told(snapshot: Snapshot | None) -> JsonObject:
+    if snapshot is None:
+        return {}
+    left_out = [f"{note.path}: {note.why}" for note in snapshot.left_out]
+    return {"snapshot": snapshot.snapshot_id, **({"left_out": [*left_out[:LEFT_OUT_SHOWN]]} if left_out else {})}
 
 
 def _tool_call(turn: int, place: int, asked: RequestedCall) -> ToolCall:

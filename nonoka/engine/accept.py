@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from nonoka.agents.plain_value import clean_text
 from nonoka.decisions import turn
@@ -11,12 +12,14 @@ from nonoka.engine.deciding import deciding
 from nonoka.errors import KeyTaken, UsageError
 from nonoka.ports.clock import Clock
 from nonoka.ports.store import SessionStore
-from nonoka.records.base import Record
+from nonoka.ports.workspace import Worktrees
+from nonoka.records.base import JsonObject, Record
 from nonoka.records.commit import Committed, NewSession, NewSignal
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.runtime import RuntimeLimits, SessionRuntimeState
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.signal import SignalKind
+from nonoka.records.workspace import Isolation, Worktree
 
 
 class SessionRequest(Record):
@@ -29,21 +32,32 @@ class SessionRequest(Record):
     limits: RuntimeLimits = RuntimeLimits()
     parent: str | None = None
     enqueue_key: str | None = None
+    isolation: Isolation = "none"
 
 
 async def create_session(
-    store: SessionStore, clock: Clock, request: SessionRequest, *, claim_by: str | None = None
+    store: SessionStore,
+    clock: Clock,
+    request: SessionRequest,
+    *,
+    claim_by: str | None = None,
+    worktrees: Worktrees | None = None,
 ) -> tuple[str, Committed | None]:
     """The session is stored with its prompt and its first task; returns its id.
 
     From here on nothing of it is lost. With ``claim_by`` its first turn is claimed in the same transaction.
     Where a session was created under the request's ``enqueue_key`` before, that one's id is returned, and
-    nothing is stored or claimed. Raises UsageError.
+    nothing is stored or claimed. With isolation it works in a working tree of its own, made by ``worktrees``.
+    Raises UsageError, WorkspaceError.
     """
     session_id, now, prompt = clock.new_id(), clock.now_ms(), clean_text(request.prompt)
-    working_dir = str(request.working_dir)
-    if clean_text(working_dir) != working_dir:
-        raise UsageError(f"the directory {working_dir!r} has a name that is no UTF-8; work in another one")
+    working_dir = resolved(request.working_dir)
+    metadata: JsonObject = {"enqueue_key": request.enqueue_key} if request.enqueue_key is not None else {}
+    worktree = None
+    if request.isolation == "worktree":
+        worktree = worktree_of(working_dir, session_id)
+        metadata["worktree"] = worktree.model_dump()
+        working_dir = str(worktree_path(working_dir, session_id))
     new = NewSession(
         index=SessionIndex(
             session_id=session_id,
@@ -54,7 +68,7 @@ async def create_session(
             created_at=now,
             last_active=now,
             parent=request.parent,
-            metadata={"enqueue_key": request.enqueue_key} if request.enqueue_key is not None else {},
+            metadata=metadata,
         ),
         state=SessionState(
             session_id=session_id, start_time=now, runtime_state=SessionRuntimeState(limits=request.limits)
@@ -68,10 +82,58 @@ async def create_session(
             NewEvent(type=EventType.PROMPT_ACCEPTED, data={"position": 0}),
         ),
     )
+    if worktree is not None:
+        await _made(worktrees, worktree, working_dir)
     try:
         return session_id, await store.create_session(new, claim_by=claim_by, decide=deciding(turn.begin))
-    except KeyTaken as taken:
-        return taken.session_id, None
+    except BaseException as error:
+        if worktree is not None and worktrees is not None:
+            await worktrees.remove(Path(working_dir))
+        if isinstance(error, KeyTaken):
+            return error.session_id, None
+        raise
+
+
+def resolved(working_dir: Path) -> str:
+    """The workspace's path as it is stored: absolute, links followed. Raises UsageError for one that can't be."""
+    found = str(working_dir.resolve())
+    if clean_text(found) != found:
+        raise UsageError(f"the directory {found!r} has a name that is no UTF-8; work in another one")
+    return found
+
+
+def worktree_of(repository: str, session_id: str) -> Worktree:
+    """The branch of a session that works in a working tree of its own."""
+    return Worktree(repository=repository, branch=f"nonoka/{session_id}")
+
+
+def worktree_path(repository: str, session_id: str) -> Path:
+    """Where that working tree lies: beside the repository, for nothing in a ``.nonoka/`` may be worked on."""
+    place = Path(repository)
+    return place.with_name(f"{place.name}.nonoka-worktrees") / session_id
+
+
+async def _made(worktrees: Worktrees | None, worktree: Worktree, target: str) -> None:
+    if worktrees is None:
+        raise UsageError("working trees can't be made here")
+    await worktrees.make(Path(worktree.repository), Path(target), worktree.branch)
+
+
+async def answer_call(
+    store: SessionStore, session_id: str, call_id: str, what: Literal["again", "skip", "result"], text: str = ""
+) -> None:
+    """What a person says of a call in doubt is in the session's inbox."""
+    payload = {"call": call_id, "what": what, "text": clean_text(text)}
+    await store.add_signal(session_id, NewSignal(kind=SignalKind.ANSWER, payload=payload))
+
+
+async def ask_rollback(store: SessionStore, session_id: str, *, to: int | None, force: bool) -> int:
+    """The session's task brings conversation and files back to that turn; None undoes the last time.
+
+    Returns the signal's place in the inbox.
+    """
+    payload = ({} if to is None else {"to": str(to)}) | ({"force": "true"} if force else {})
+    return await store.add_signal(session_id, NewSignal(kind=SignalKind.ROLLBACK, payload=payload))
 
 
 async def send_message(store: SessionStore, session_id: str, text: str) -> None:

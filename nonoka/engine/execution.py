@@ -12,6 +12,7 @@ from nonoka.agents.agent import Agent
 from nonoka.agents.builtin.results import read_result
 from nonoka.agents.context import ToolContext
 from nonoka.agents.environment import clean_environment
+from nonoka.agents.happened import Happened
 from nonoka.agents.invocation import Invocation
 from nonoka.agents.raised import failed_call
 from nonoka.agents.result_text import capped, stored_text
@@ -19,6 +20,7 @@ from nonoka.agents.tool import Tool
 from nonoka.agents.workspace_files import WorkspaceFiles
 from nonoka.decisions import turn
 from nonoka.decisions.calls import idempotency_key
+from nonoka.decisions.settling import UNKNOWN_OUTCOME
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
 from nonoka.engine.settle import call_mark
@@ -52,6 +54,13 @@ class Execution:
         Raises WorkerUnfit where a thread of a tool that may change things can't be stopped, ClaimLost where
         the call is another worker's by now.
         """
+        if self.call.doubt == "probe":
+            found = await self._probed(values)
+            if found is not None:
+                return found
+        return await self._run(values)
+
+    async def _run(self, values: dict[str, object]) -> CallResult:
         try:
             invocation = self.tool.invoke(self._context(), values)
         except Exception as error:  # noqa: BLE001  the agent's deps may raise anything
@@ -74,6 +83,24 @@ class Execution:
                 error_type="timeout",
             )
         return self._kept(value)
+
+    async def _probed(self, values: dict[str, object]) -> CallResult | None:
+        probe = self.tool.probe
+        if probe is None:
+            return UNKNOWN_OUTCOME
+        asked = {name: values[name] for name in probe.arguments.names}
+        try:
+            async with asyncio.timeout(probe.timeout_s):
+                found = await probe.invoke(self._context(), asked)
+            if found is None or isinstance(found, Happened):
+                return self._kept(found.result) if found is not None else None
+            raise TypeError(f"a probe returns Happened(…) or None, not {type(found).__name__}")
+        except (ClaimLost, StoreError):
+            raise
+        except Exception as error:  # noqa: BLE001  a probe may raise anything; nothing is known then
+            failed = failed_call(error)
+            unknown = f"{UNKNOWN_OUTCOME.content}, and its probe failed: {failed.content}"
+            return failed.model_copy(update={"content": unknown, "error_type": UNKNOWN_OUTCOME.error_type})
 
     def _limit_s(self, values: dict[str, object]) -> float:
         limit_s = self.tool.timeout_of(values)

@@ -12,6 +12,7 @@ from nonoka.ports.clock import Clock
 from nonoka.ports.model import Models
 from nonoka.ports.processes import Processes
 from nonoka.ports.store import Store
+from nonoka.ports.workspace import Snapshots, WorkspaceUse, Worktrees
 
 
 def _none_forbidden() -> frozenset[tuple[int, int]]:
@@ -32,6 +33,9 @@ class Ports:
     models: Models
     processes: Processes
     artifacts: Artifacts
+    snapshots: Snapshots
+    workspace_use: WorkspaceUse
+    worktrees: Worktrees
     agents: Registry
     environ: Mapping[str, str] = field(default_factory=dict)
     forbidden_files: Callable[[], frozenset[tuple[int, int]]] = _none_forbidden

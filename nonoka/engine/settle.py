@@ -1,12 +1,18 @@
-"""Settling: what a call started is ended before anything else is decided about it."""
+"""Settling: what a call started is ended and its workspace goes back, before anything is decided about it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from nonoka.decisions import recovery
 from nonoka.decisions.calls import idempotency_key
+from nonoka.engine.deciding import deciding
+from nonoka.engine.ports import Ports
 from nonoka.ports.processes import Processes
-from nonoka.records.tool import CallState
+from nonoka.ports.store import LEASE_MS
+from nonoka.records.commit import Claim, SessionView
+from nonoka.records.tool import CallState, SettledCall
 
 
 def call_mark(session_id: str, call: CallState) -> str:
@@ -14,13 +20,61 @@ def call_mark(session_id: str, call: CallState) -> str:
     return f"{idempotency_key(session_id, call.turn, call.place)}#{call.attempt}"
 
 
-async def end_processes(processes: Processes, session_id: str, calls: Iterable[CallState]) -> int:
-    """No process of the begun calls lives any more; returns how many were ended.
+async def end_processes(processes: Processes, session_id: str, calls: Iterable[CallState]) -> dict[int, int]:
+    """No process of the begun calls lives any more; returns how many were ended, by the call's place.
 
     Raises NonokaError, naming them, where some can't be ended from here.
     """
-    ended = 0
-    for call in calls:
-        if call.status == "begun":
-            ended += await processes.end(call.processes, call_mark(session_id, call))
-    return ended
+    return {
+        call.place: await processes.end(call.processes, call_mark(session_id, call))
+        for call in calls
+        if call.status == "begun"
+    }
+
+
+async def settle(
+    ports: Ports, claim: Claim, view: SessionView, *, owner_seen_at: int | None = None
+) -> Mapping[int, SettledCall]:
+    """No process of the begun calls lives, and their workspace is as before them; what that did, by place.
+
+    ``owner_seen_at`` (ms UTC) is when their worker was last known to live, where it had died before anybody
+    looked: what is changed in the workspace a lease later is not theirs. Killed anywhere, it can be done again.
+    Raises NonokaError, naming them, where processes can't be ended from here, or where a rollback fails.
+    """
+    ended = await end_processes(ports.processes, claim.session_id, view.calls)
+    settled = {place: SettledCall(place=place) for place in ended}
+    in_workspace = [call for call in view.calls if call.place in ended and call.snapshot is not None]
+    ends = {
+        call.place: min(view.now, owner_seen_at + LEASE_MS)
+        for call in in_workspace
+        if owner_seen_at is not None and call.over_at is None and not ended[call.place]
+    }
+    if ends:
+        await ports.store.commit(claim, deciding(recovery.note_end, ends))
+    for call in in_workspace:
+        settled[call.place] = await _rolled_back(ports, claim, view, call, ends.get(call.place, call.over_at))
+    return settled
+
+
+async def _rolled_back(
+    ports: Ports, claim: Claim, view: SessionView, call: CallState, over_at: int | None
+) -> SettledCall:
+    if call.snapshot is None:
+        raise ValueError(f"call {call.call_id!r} has no snapshot to go back to")
+    workspace = Path(view.index.working_dir)
+    changed = await ports.snapshots.repository_changes(workspace, call.repository)
+    if changed is not None:
+        return SettledCall(place=call.place, repository=changed)
+    rollback = await ports.snapshots.roll_back(
+        workspace,
+        call.snapshot,
+        claim.session_id,
+        snapshot_name(call, f"undone-{claim.fence}"),
+        until_ms=over_at,
+    )
+    return SettledCall(place=call.place, rollback=rollback)
+
+
+def snapshot_name(call: CallState, suffix: str) -> str:
+    """The name of a snapshot that belongs to a call."""
+    return f"turn-{call.turn}-call-{call.place}-{suffix}"

@@ -9,7 +9,8 @@ from nonoka.decisions import recovery
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
-from nonoka.engine.settle import end_processes
+from nonoka.engine.settle import settle
+from nonoka.engine.workspace import after_commit
 from nonoka.errors import ClaimLost, NonokaError, StoreError
 from nonoka.records.commit import LostClaim
 from nonoka.records.session import SessionStatus
@@ -54,6 +55,8 @@ class Sweeper:
                 log.warning("release_failed task=%s: %s", claim.task.task_id, error)
                 found.errors.append(f"{claim.task.task_id}: {error}")
         found.repaired += await self._ports.store.repair_taskless()
+        for task_id in await self._ports.store.free_workspaces():
+            await self._ports.broker.send(task_id)
         await self._remove_dead_workers(found)
         return found.report()
 
@@ -83,17 +86,22 @@ class Sweeper:
                 found.waiting.append(Waiting(task_id=lost.task.task_id, worker_id=owner.worker_id, why=why))
                 return
             known[owner.worker_id] = Liveness.DEAD
+            found.ended_workers.add(owner.worker_id)
         taken = await self._ports.store.take_over(lost, self._worker_id)
         if taken is None:
             return
         claim, view = taken
+        unseen = owner is not None and owner.worker_id not in found.ended_workers
         held = (claim.task_id, claim.fence)
         self._running.withheld.add(held)
         try:
-            await end_processes(self._ports.processes, claim.session_id, view.calls)
-            committed = await self._ports.store.commit(claim, deciding(recovery.release_lost))
+            settled = await settle(
+                self._ports, claim, view, owner_seen_at=owner.seen_at if owner and unseen else None
+            )
+            committed = await self._ports.store.commit(claim, deciding(recovery.release_lost, settled))
         finally:
             self._running.withheld.discard(held)
+        await after_commit(self._ports, committed)
         log.info("claim_released task=%s owner=%s", claim.task_id, lost.task.lease_owner)
         if committed.view.state.status is SessionStatus.FAILED:
             found.failed.append(claim.session_id)
@@ -128,6 +136,8 @@ class _Findings:
         self.removed_workers: list[str] = []
         self.waiting: list[Waiting] = []
         self.errors: list[str] = []
+        #: those that this pass itself has ended: they may have worked until that moment
+        self.ended_workers: set[str] = set()
 
     def report(self) -> SweepReport:
         return SweepReport(

@@ -11,10 +11,11 @@ from nonoka.decisions.turn import Failure
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running, RunningTask
-from nonoka.engine.settle import end_processes
+from nonoka.engine.settle import settle
 from nonoka.engine.solitude import Solitude
 from nonoka.engine.turn import TurnRunner
 from nonoka.engine.unloadable import UnloadableAgents
+from nonoka.engine.workspace import after_commit
 from nonoka.errors import AgentUnloadable, ClaimLost, StoreError, WorkerUnfit
 from nonoka.ports.store import ANY_DEATHS
 from nonoka.records.commit import Changes, Claim, Committed, SessionView
@@ -114,8 +115,9 @@ class TaskRunner:
         """The claim is released, what its calls had started is ended, and they are settled."""
         try:
             found = await self._ports.store.commit(claim, _look)
-            await end_processes(self._ports.processes, claim.session_id, found.view.calls)
-            await self._ports.store.commit(claim, deciding(recovery.hand_back, why))
+            settled = await settle(self._ports, claim, found.view)
+            done = await self._ports.store.commit(claim, deciding(recovery.hand_back, settled, why))
+            await after_commit(self._ports, done)
         except ClaimLost:
             log.info("claim_lost task=%s fence=%s", claim.task_id, claim.fence)
 
@@ -123,9 +125,9 @@ class TaskRunner:
         failure = Failure("internal_error", f"{type(error).__name__}: {error}", may_pass=True)
         try:
             found = await self._ports.store.commit(claim, _look)
-            await end_processes(self._ports.processes, claim.session_id, found.view.calls)
-            decision = deciding(recovery.settle_and_retry, failure, self._ports.clock.lot())
-            await self._ports.store.commit(claim, decision)
+            settled = await settle(self._ports, claim, found.view)
+            decision = deciding(recovery.settle_and_retry, failure, self._ports.clock.lot(), settled)
+            await after_commit(self._ports, await self._ports.store.commit(claim, decision))
         except ClaimLost:
             log.info("claim_lost task=%s fence=%s", claim.task_id, claim.fence)
 

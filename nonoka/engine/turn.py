@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nonoka.agents.agent import Agent
-from nonoka.decisions import turn
+from nonoka.decisions import rollback, turn
 from nonoka.decisions.turn import (
     AdvanceCalls,
     CallModel,
@@ -11,21 +11,26 @@ from nonoka.decisions.turn import (
     DrainSignals,
     EndTurn,
     FailRun,
+    ReserveWorkspace,
+    RollBack,
     RunCalls,
     Stop,
+    TakeSnapshot,
 )
 from nonoka.engine.calls import CallRunner
 from nonoka.engine.conversations import Conversations
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
+from nonoka.engine.rollback import roll_back
 from nonoka.engine.running import RunningTask
 from nonoka.engine.streaming import TextStream
-from nonoka.errors import ModelFailure
+from nonoka.engine.workspace import after_commit, keep_work, prepare
+from nonoka.errors import ModelFailure, WorkspaceError
 from nonoka.ports.store import Decide
 from nonoka.records.commit import Claim, Committed, SessionView
 from nonoka.records.memory import ToolCall
 from nonoka.records.model import ModelAnswer, ModelRequest
-from nonoka.records.tool import CallStart, Effect
+from nonoka.records.tool import CallStart, CallState, Effect
 
 
 class TurnRunner:
@@ -43,6 +48,7 @@ class TurnRunner:
         Raises ClaimLost. Cancelling it leaves begun calls in doubt: the caller settles them.
         """
         while True:
+            await after_commit(self._ports, committed)
             claim, view = committed.next_claim or committed.claim, committed.view
             running.claim = claim
             match turn.next_action(view):
@@ -53,9 +59,17 @@ class TurnRunner:
                 case FailRun(error_type, message):
                     committed = await self._commit(claim, deciding(turn.fail_run, error_type, message))
                 case EndTurn():
-                    committed = await self._commit(claim, deciding(turn.end_turn))
+                    work = None if view.calls else await keep_work(self._ports, view)
+                    committed = await self._commit(claim, deciding(turn.end_turn, work))
                 case CallModel():
                     committed = await self._ask(claim, view, agent)
+                case TakeSnapshot(call):
+                    committed = await self._begin_in_workspace(claim, view, call, agent)
+                case ReserveWorkspace():
+                    committed = await self._commit(claim, deciding(rollback.reserve))
+                case RollBack(request):
+                    decide = await roll_back(self._ports, claim, view, request)
+                    committed = await self._commit(claim, decide, durable=True)
                 case AdvanceCalls():
                     plans = self._calls.plans(agent, [(c.place, c.name, c.args) for c in view.calls])
                     committed = await self._commit(
@@ -67,6 +81,22 @@ class TurnRunner:
                         claim, view, calls, agent, plans, then_claim=self._then_claim
                     )
 
+    async def _begin_in_workspace(
+        self, claim: Claim, view: SessionView, call: CallState, agent: Agent
+    ) -> Committed:
+        plans = self._calls.plans(agent, [(c.place, c.name, c.args) for c in view.calls])
+        plan = plans[call.place]
+        if isinstance(plan, CallStart) and plan.effect is Effect.WORKSPACE:
+            try:
+                prepared = await prepare(self._ports, claim, view, call)
+            except WorkspaceError as error:
+                failed = turn.Failure("workspace_error", str(error), may_pass=True)
+                return await self._commit(claim, deciding(turn.retry_later, failed, self._ports.clock.lot()))
+            if isinstance(prepared, str):
+                return await self._commit(claim, deciding(turn.wait_for_other_store, prepared))
+            plans = {**plans, call.place: plan.model_copy(update={"snapshot": prepared})}
+        return await self._commit(claim, deciding(turn.advance_calls, plans), durable=True)
+
     async def _ask(self, claim: Claim, view: SessionView, agent: Agent) -> Committed:
         try:
             answer = await self._answer(claim, view, agent)
@@ -75,8 +105,9 @@ class TurnRunner:
             return await self._commit(claim, deciding(turn.retry_later, failed, self._ports.clock.lot()))
         calls = [ToolCall(id="", name=c.name, args=turn.parsed_arguments(c.arguments)) for c in answer.calls]
         plans = self._calls.plans(agent, [(place, c.name, c.args) for place, c in enumerate(calls)])
+        work = None if calls else await keep_work(self._ports, view)
         return await self._commit(
-            claim, deciding(turn.record_answer, answer, plans), durable=_changes_something(plans)
+            claim, deciding(turn.record_answer, answer, plans, work), durable=_changes_something(plans)
         )
 
     async def _answer(self, claim: Claim, view: SessionView, agent: Agent) -> ModelAnswer:

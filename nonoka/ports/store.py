@@ -28,6 +28,7 @@ from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
 from nonoka.records.task import Worker
+from nonoka.records.workspace import SnapshotTaken
 
 #: A pure choice, made inside the transaction from what that transaction reads.
 Decide = Callable[[SessionView], Changes]
@@ -106,6 +107,11 @@ class TaskStore(Protocol):
     async def agree_on_broker(self, broker: str, *, instead_of: str | None = None) -> str:
         """The broker that this store's workers use: this one where none is on record, or ``instead_of`` is."""
 
+    async def free_workspaces(self) -> list[str]:
+        """Wake those that wait for a workspace that nobody has (their ids are returned), freeing what no
+        running task holds any more.
+        """
+
     async def repair_taskless(self) -> list[str]:
         """Give each session that is created or running and has no task one; returns the session ids."""
 
@@ -149,6 +155,9 @@ class ReadStore(Protocol):
     async def conversation(self, session_id: str, *, from_position: int = 0) -> list[MemoryEntry]:
         """The entries from a position on."""
 
+    async def withdrawn(self, session_id: str, at: int) -> list[MemoryEntry]:
+        """The entries that left the conversation at that time (ms UTC), in order."""
+
     async def list_sessions(self, *, limit: int, matching: SessionFilter = ANY_SESSION) -> list[SessionLine]:
         """The first ``limit`` of those that match, newest first. Raises UnknownSession for ``matching.before``."""
 
@@ -167,12 +176,27 @@ class ReadStore(Protocol):
     async def change_mark(self) -> int:
         """A number that differs once anything was committed since it was last asked for."""
 
+    async def snapshots_of(self, session_id: str) -> list[SnapshotTaken]:
+        """The snapshots on record for a session, oldest first."""
+
+    async def snapshots_in_use(self) -> set[str]:
+        """The ids of all snapshots that some session needs."""
+
+    async def changed_by_others(self, session_id: str, workspace: str, since: int) -> list[SnapshotTaken]:
+        """Calls of other sessions in this workspace that were begun since then (ms UTC) and have ended."""
+
+    async def holds_workspace(self, session_id: str) -> bool:
+        """Whether a task of this session may change its workspace now."""
+
     async def standing(self, session_id: str) -> Standing:
         """The session's status and its live tasks, as of one moment. Raises UnknownSession."""
 
 
 class Store(TaskStore, SessionStore, ReadStore, Protocol):
     """All of it, and its end."""
+
+    async def store_id(self) -> str:
+        """The id of this store, given to it when first asked for."""
 
     async def close(self) -> None:
         """Let go of the store. Every connection is closed when this returns."""

@@ -79,8 +79,11 @@ class WorkspaceUse(Protocol):
 class Worktrees(Protocol):
     """A working tree of its own for a session, in the user's own repository, because the user asked for it."""
 
-    async def make(self, repository: Path, target: Path, branch: str) -> None:
-        """``target`` is a git worktree of the repository's HEAD, on a new branch. Raises WorkspaceError."""
+    async def make(self, repository: Path, target: Path, branch: str, *, empty: bool = False) -> None:
+        """``target`` is a git worktree of the repository's HEAD, on a new branch; ``empty``: without its files.
+
+        Raises WorkspaceError, naming the remedy, where there is no repository or no commit yet.
+        """
 
     async def commit(self, worktree: Path, message: str) -> str | None:
         """What changed in it is committed on its branch, under the user's own identity and without hooks.

@@ -12,6 +12,7 @@ from nonoka.records.signal import Signal, SignalKind
 from nonoka.records.step_update import StepUpdate
 from nonoka.records.task import Task, Worker
 from nonoka.records.tool import CallState
+from nonoka.records.workspace import SnapshotTaken
 
 
 class SessionView(Record):
@@ -19,7 +20,9 @@ class SessionView(Record):
 
     ``state`` is without conversation and step maps. ``signals`` are the undrained ones in order.
     ``calls`` are those of the open turn. ``last_role`` is that of the newest entry, and
-    ``last_has_calls`` whether it asks for calls.
+    ``last_has_calls`` whether it asks for calls. ``next_position`` is beyond all that was ever taken.
+    ``workspace_holder`` is the running task that may change this session's workspace, or a directory above or
+    below it: another one before this one.
     """
 
     now: int
@@ -31,25 +34,40 @@ class SessionView(Record):
     next_position: int = 0
     last_role: MemoryRole | None = None
     last_has_calls: bool = False
+    workspace_holder: str | None = None
+
+    @property
+    def holds_workspace(self) -> bool:
+        """Whether the workspace is this task's to change."""
+        return self.workspace_holder == self.task.task_id
 
 
 class TaskOutcome(Record):
     """What becomes of the claimed task in a commit.
 
     ``keep``: it runs on, its lease renewed. ``done`` and ``dead`` end it. ``ready`` releases it, due at
-    ``not_before``. The counters are the new values; each release raises the fence.
+    ``not_before``; ``waiting`` until ``waits_for`` is there. The counters are the new values; each release
+    raises the fence.
     """
 
-    kind: Literal["keep", "done", "dead", "ready"] = "keep"
+    kind: Literal["keep", "done", "dead", "ready", "waiting"] = "keep"
+    waits_for: str | None = None
     not_before: int = 0
     retries: int = 0
     deaths: int = 0
 
 
 class Changes(Record):
-    """All that one commit writes, atomically. ``next_key`` names the task that becomes ready with it."""
+    """All that one commit writes, atomically. ``next_key`` names the task that becomes ready with it.
+
+    ``workspace``: the task takes the lock of its workspace, which nobody has, or frees it, which makes the
+    task that has waited longest for it ready.
+    ``withdraw_from``: before ``entries`` are added, those from this position on leave the conversation. They
+    stay stored, and their positions are never used again.
+    """
 
     state: SessionState | None = None
+    withdraw_from: int | None = None
     entries: tuple[MemoryEntry, ...] = ()
     updates: tuple[StepUpdate, ...] = ()
     events: tuple[NewEvent, ...] = ()
@@ -57,6 +75,8 @@ class Changes(Record):
     task: TaskOutcome = TaskOutcome()
     next_key: str | None = None
     ends_session: bool = False
+    workspace: Literal["keep", "take", "free"] = "keep"
+    snapshots: tuple[SnapshotTaken, ...] = ()
 
 
 class Claim(Record):
@@ -72,21 +92,26 @@ class Committed(Record):
     """A commit that was accepted: what it wrote, and the session as it is after it.
 
     ``next_claim`` is the claim on the next task, where it was asked for and there is one; ``view`` is then
-    that task's.
+    that task's. ``woken`` are tasks of other sessions that became ready by it.
     """
 
     claim: Claim
     view: SessionView
     changes: Changes
     next_claim: Claim | None = None
+    woken: tuple[str, ...] = ()
 
 
 class NewSession(Record):
-    """What ``create_session`` stores in one transaction, with the first task."""
+    """What ``create_session`` stores in one transaction, with the first task.
+
+    Its conversation begins with ``prompt``. With ``entries`` it is these instead, and no task is made.
+    """
 
     index: SessionIndex
     state: SessionState
-    prompt: str
+    prompt: str = ""
+    entries: tuple[MemoryEntry, ...] = ()
     events: tuple[NewEvent, ...]
 
 

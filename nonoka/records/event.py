@@ -18,6 +18,9 @@ class EventType(StrEnum):
     CALL_STARTED = "call_started"
     CALL_FINISHED = "call_finished"
     CALL_SETTLED = "call_settled"
+    CALL_ASKED = "call_asked"
+    CALL_DECIDED = "call_decided"
+    TASK_WAITING = "task_waiting"
     TURN_RETRIED = "turn_retried"
     TURN_RELEASED = "turn_released"
     TURN_FINISHED = "turn_finished"
@@ -26,6 +29,9 @@ class EventType(StrEnum):
     SESSION_COMPLETED = "session_completed"
     SESSION_FAILED = "session_failed"
     SESSION_CANCELLED = "session_cancelled"
+    SESSION_ROLLED_BACK = "session_rolled_back"
+    ROLLBACK_REFUSED = "rollback_refused"
+    SESSION_FORKED = "session_forked"
     SESSION_REPAIRED = "session_repaired"
 
 

@@ -1,4 +1,4 @@
-"""The conversation: one entry a message, append-only, ordered by position."""
+"""The conversation: one entry a message, append-only, ordered by position; entries can be withdrawn."""
 
 from __future__ import annotations
 

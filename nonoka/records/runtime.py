@@ -85,6 +85,18 @@ class OpenTurn(Record):
     calls: int
 
 
+class RollbackRequest(Record):
+    """Conversation and files are to go back to the end of turn ``to``; None undoes the last rollback.
+
+    ``force``: though another session has changed the workspace since. ``before`` is the snapshot of the state
+    that is being replaced, once it was taken.
+    """
+
+    to: int | None
+    force: bool = False
+    before: str | None = None
+
+
 class SessionRuntimeState(Record):
     """Where a session stands in time and budget.
 
@@ -92,7 +104,9 @@ class SessionRuntimeState(Record):
     current unpaused stretch of the run began (ms UTC), None while nothing runs. ``deadline_at`` is when
     the tightest wall limit runs out, as things stand. ``signals_read`` is the highest signal that a
     claim has looked at; held messages stay undrained below it. ``last_input_tokens`` is the size of the
-    newest request, the estimate for one that is lost with its worker.
+    newest request, the estimate for one that is lost with its worker. ``rewrites`` counts how often entries
+    were withdrawn: what was read of the conversation under another count is not what it is now.
+    ``rollback`` is asked for and not yet done.
     """
 
     limits: RuntimeLimits = RuntimeLimits()
@@ -106,6 +120,8 @@ class SessionRuntimeState(Record):
     open_turn: OpenTurn | None = None
     signals_read: int = 0
     last_input_tokens: int = 0
+    rewrites: int = 0
+    rollback: RollbackRequest | None = None
 
 
 class CompletionContract(Record):

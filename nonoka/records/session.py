@@ -8,6 +8,7 @@ from typing import Literal
 from nonoka.records.base import JsonObject, Record
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.runtime import CompletionContract, SessionRuntimeState
+from nonoka.records.workspace import Worktree
 
 SCHEMA_VERSION = 1
 
@@ -83,7 +84,8 @@ class SessionState(Record):
 class SessionIndex(Record):
     """The row people look at in a list: what a session is, not how far it got.
 
-    ``metadata`` may hold ``enqueue_key``, which no two sessions of a store share.
+    ``metadata`` may hold ``enqueue_key``, which no two sessions of a store share, and ``worktree``: the
+    ``repository`` whose working tree of its own ``working_dir`` is, and its ``branch`` there.
     """
 
     session_id: str
@@ -96,6 +98,12 @@ class SessionIndex(Record):
     last_active: int
     parent: str | None = None
     metadata: JsonObject = {}
+
+    @property
+    def worktree(self) -> Worktree | None:
+        """The working tree that was made for the session, if it has one of its own."""
+        found = self.metadata.get("worktree")
+        return None if found is None else Worktree.model_validate(found)
 
     @property
     def enqueue_key(self) -> str | None:

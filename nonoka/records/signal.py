@@ -19,6 +19,10 @@ class SignalKind(StrEnum):
     PAUSE = "pause"
     #: go on after a pause
     RESUME = "resume"
+    #: payload ``call``, ``what`` (again, skip or result) and ``text``: what a person says of a call in doubt
+    ANSWER = "answer"
+    #: payload ``to`` (a turn's number) or ``undo``, and ``force``: conversation and files go back
+    ROLLBACK = "rollback"
     #: end the run; its calls never run again
     CANCEL = "cancel"
 

@@ -67,6 +67,9 @@ def session_of(task_id: str) -> str:
     return task_id.partition("/")[0]
 
 
+#: what a task waits for that needs its workspace while another session may change it
+WORKSPACE = "workspace"
+
 #: what a process is that claims tasks; "embedded" is a Runner inside somebody's program, which nobody ends
 WorkerKind = Literal["worker", "run", "sweep", "embedded"]
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from nonoka.records.base import JsonObject, Record
+from nonoka.records.workspace import Rollback, Snapshot
 
 
 class Effect(StrEnum):
@@ -21,9 +22,12 @@ class Effect(StrEnum):
     EXTERNAL = "external"
 
 
-#: what becomes of a call whose outcome is unknown: run it again; give the model "interrupted, outcome
-#: unknown" as its result; or end the run with an error
-OnUncertain = Literal["replay", "tell", "fail"]
+#: what becomes of a call whose outcome is unknown: run it again; have the tool's own function find out whether
+#: it happened; pause for a person to say; give the model "interrupted, outcome unknown" as its result; or end
+#: the run with an error
+OnUncertain = Literal["replay", "probe", "ask", "tell", "fail"]
+#: what has to be found out, and by whom, before a settled call may begin again
+Doubt = Literal["none", "probe", "ask"]
 
 
 class ToolSpec(Record):
@@ -53,6 +57,9 @@ class CallState(Record):
 
     ``begun``: under ``fence``, with its outcome not recorded. Under an older fence than the claim's that
     is "in doubt". ``attempt`` counts begins. ``position`` is where its result belongs.
+    ``snapshot`` is the workspace as it was before the attempt, ``repository`` the user's own git repository
+    then (both None but for effect workspace). ``over_at`` (ms UTC) is the call's last possible moment of life,
+    once one who settles has found it out. ``doubt`` stays until the outcome is known.
     """
 
     turn: int
@@ -67,6 +74,10 @@ class CallState(Record):
     effect: Effect = Effect.EXTERNAL
     on_uncertain: OnUncertain = "replay"
     processes: tuple[ProcessGroup, ...] = ()
+    snapshot: str | None = None
+    repository: str | None = None
+    over_at: int | None = None
+    doubt: Doubt = "none"
 
     @property
     def step_id(self) -> str:
@@ -94,3 +105,16 @@ class CallStart(Record):
     place: int
     effect: Effect
     on_uncertain: OnUncertain
+    snapshot: Snapshot | None = None
+
+
+class SettledCall(Record):
+    """What settling found and did about a begun call, before that is committed.
+
+    ``rollback`` is what going back to the call's snapshot did. ``repository`` is what git itself changed since:
+    then nothing was rolled back, and the call is not replayed.
+    """
+
+    place: int
+    rollback: Rollback | None = None
+    repository: str | None = None

@@ -6,6 +6,11 @@ from typing import Literal
 
 from nonoka.records.base import Record
 
+#: where a session works: in the directory itself, or in a git working tree made for it
+Isolation = Literal["none", "worktree"]
+#: why a snapshot was taken
+WhySnapshot = Literal["before_call", "before_rollback"]
+
 
 class PathNote(Record):
     """A path, and why it was treated differently from the others.
@@ -28,6 +33,28 @@ class Snapshot(Record):
     snapshot_id: str
     repository: str | None = None
     left_out: tuple[PathNote, ...] = ()
+
+
+class SnapshotTaken(Record):
+    """A row of ``snapshots``: which one was taken, when (ms UTC), and why.
+
+    ``before_call``: of the call ``step_id`` of turn ``turn``; ``before_rollback``: what a rollback replaced.
+    """
+
+    snapshot_id: str
+    session_id: str
+    workspace: str
+    turn: int
+    step_id: str
+    why: WhySnapshot
+    taken_at: int
+
+
+class Worktree(Record):
+    """A working tree of its own: ``branch`` of the git repository at ``repository`` (an absolute path)."""
+
+    repository: str
+    branch: str
 
 
 class FileChange(Record):

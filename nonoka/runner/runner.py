@@ -120,7 +120,9 @@ class Runner:
         name = self._agents.register(agent) if isinstance(agent, Agent) else agent
         request = await self._request(name, prompt, limits)
         ports.models.check(request.model)
-        return await accept.create_session(ports.store, ports.clock, request, claim_by=here.worker_id)
+        return await accept.create_session(
+            ports.store, ports.clock, request, claim_by=here.worker_id, worktrees=ports.worktrees
+        )
 
     async def work_on(self, session_id: str, claimed: Committed | None = None) -> RunResult:
         """The session is worked on here until it is at rest, or until ``stop``."""
@@ -155,7 +157,7 @@ class Runner:
         ports, _ = self._working()
         name = _loadable_by_workers(agent or self.settings.agent)
         request = (await self._request(name, prompt, limits)).model_copy(update={"enqueue_key": key})
-        return (await accept.create_session(ports.store, ports.clock, request))[0]
+        return (await accept.create_session(ports.store, ports.clock, request, worktrees=ports.worktrees))[0]
 
     async def send(self, session_id: str, text: str) -> None:
         """The session hears this next; one that had ended starts another run. ``resume`` works on it here."""

@@ -57,6 +57,9 @@ class Boundaries:
             models=self._guarded("models", ports.models),
             processes=self._guarded("processes", ports.processes),
             artifacts=self._guarded("artifacts", ports.artifacts),
+            snapshots=self._guarded("snapshots", ports.snapshots),
+            workspace_use=self._guarded("workspace_use", ports.workspace_use),
+            worktrees=self._guarded("worktrees", ports.worktrees),
         )
 
     def count_from_here(self, at: Point | None) -> None:

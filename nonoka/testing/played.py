@@ -10,7 +10,9 @@ from nonoka.adapters.artifacts import ArtifactFiles
 from nonoka.adapters.brokers.silent import SilentBroker
 from nonoka.adapters.clock import SystemClock
 from nonoka.adapters.processes import LocalProcesses
+from nonoka.adapters.sqlite.other_stores import holds_workspace
 from nonoka.adapters.sqlite.store import SqliteStore
+from nonoka.adapters.workspace import GitSnapshots, GitWorktrees, MarkedUse
 from nonoka.agents.registry import Registry
 from nonoka.engine.ports import Ports
 from nonoka.ports.clock import Clock
@@ -43,6 +45,9 @@ async def played_ports(
                 models=ScriptedModels(model),
                 processes=processes,
                 artifacts=ArtifactFiles(settings.home / "artifacts"),
+                snapshots=GitSnapshots(settings.home, clock),
+                workspace_use=MarkedUse(settings.db, "played", holds_workspace),
+                worktrees=GitWorktrees(),
                 agents=agents,
                 environ=dict(os.environ),
             )

@@ -11,7 +11,18 @@ from nonoka.records.event import EventType
 
 When = Literal["before", "inside", "after"]
 #: what a process reaches the outside through; ``model`` and ``command`` are got from ``models`` and ``processes``
-PORTS = ("store", "broker", "models", "model", "processes", "command", "artifacts")
+PORTS = (
+    "store",
+    "broker",
+    "models",
+    "model",
+    "processes",
+    "command",
+    "artifacts",
+    "snapshots",
+    "workspace_use",
+    "worktrees",
+)
 
 
 _WRITTEN = re.compile(r"(before|inside|after)\s+(\S+)(?:\s+([1-9][0-9]*))?")

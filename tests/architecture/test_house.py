@@ -51,6 +51,7 @@ def test_the_public_names_are_these() -> None:
     assert nonoka.__all__ == [
         "Agent",
         "Effect",
+        "Happened",
         "NonokaError",
         "RunResult",
         "Runner",

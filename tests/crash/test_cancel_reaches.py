@@ -105,7 +105,8 @@ async def test_a_cancel_reaches_a_command_and_what_it_left_and_a_model_request(p
                 detail.state.runtime_state.cancelled_at,
             )
         detail = await project.detail(sessions.ids["commanding"])
-        assert [e.content for e in detail.state.memory_entries[2:]] == [CUT_OFF_RESULT, CANCELLED_RESULT]
+        cut_off = f"{CUT_OFF_RESULT}; its changes to the workspace were rolled back"
+        assert [e.content for e in detail.state.memory_entries[2:]] == [cut_off, CANCELLED_RESULT]
 
         sessions.heal()
         async with project.store() as store:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import signal
+from collections import Counter
 
 import pytest
 
@@ -55,6 +56,8 @@ async def test_all_sessions_complete_whatever_is_killed(project: Project, seed: 
             committed.append((len(project.oracle.ran()), keys))
         await project.until(lambda: not {"created", "running"} & set(project.statuses()), "all are at rest", 80)
     assert ran_again(project.oracle.ran(), committed) == []
+    built = (project.workspace / "built.log").read_text().splitlines()
+    assert Counter(built) == {f"part {turn}": len(sessions) for turn in range(1, 6)}, "a command took effect twice"
     releases = sum([await releases_of_whole(project, session_id) for session_id in sessions])
     assert releases >= KILLS // 4, "the kills met hardly any work"
 

@@ -33,6 +33,10 @@ BY_TASKS = (
     "processes.start",
     "command.finished",
     "artifacts.keep",
+    "snapshots.take",
+    "workspace_use.announce",
+    "workspace_use.others",
+    "workspace_use.withdraw",
 )
 #: passed by the clock
 BY_CLOCK = (
@@ -42,6 +46,7 @@ BY_CLOCK = (
     "store.renew",
     "store.running_claims",
     "store.repair_taskless",
+    "store.free_workspaces",
     "store.workers",
 )
 #: passed by those who recover what a worker left at ``before command.finished 1``
@@ -51,6 +56,8 @@ BY_SWEEPERS = [
     "after store.take_over 1",
     "before processes.end 1",
     "after processes.end 1",
+    "before snapshots.roll_back 1",
+    "after snapshots.roll_back 1",
     "before store.commit 1",
     "inside store.commit 1",
     "after store.commit 1",
@@ -66,6 +73,7 @@ class Undisturbed:
 
     detail: SessionDetail
     points: list[Point]
+    tree: dict[str, tuple[int, bytes]]
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +91,10 @@ async def _undisturbed(directory: Path) -> Undisturbed:
     passed = [Point.parsed(line) for line in listed.read_text().splitlines()]
     points = [p for p in passed if p.name in BY_TASKS or (p.name in BY_CLOCK and p.ordinal == 1)]
     assert {point.name for point in points} == {*BY_TASKS, *BY_CLOCK}
-    return Undisturbed(await project.detail(session_id), points)
+    return Undisturbed(await project.detail(session_id), points, project.tree())
 
 
-async def faults_after(directory: Path, deaths: list[Point], undisturbed: SessionDetail) -> list[str]:
+async def faults_after(directory: Path, deaths: list[Point], undisturbed: Undisturbed) -> list[str]:
     """Workers kill themselves at these points, one after another, and another one ends the work."""
     project = Project(directory)
     session_id = await project.create(TURNS)
@@ -107,7 +115,9 @@ async def faults_after(directory: Path, deaths: list[Point], undisturbed: Sessio
     with project.worker(OURS):
         await project.all_completed()
     await judge()
-    faults += end_faults(await project.detail(session_id), undisturbed)
+    faults += end_faults(await project.detail(session_id), undisturbed.detail)
+    if project.tree() != undisturbed.tree:
+        faults.append(f"its workspace is another: {project.tree()}")
     await project.until(lambda: not project.left_over(session_id), "no process of its calls lives")
     return faults
 
@@ -124,7 +134,7 @@ async def test_a_session_survives_sigkill_at_any_boundary(
     async def one(point: Point) -> list[str]:
         async with room:
             directory = tmp_path / str(point).replace(" ", "-")
-            return [f"{point}: {fault}" for fault in await faults_after(directory, [point], undisturbed.detail)]
+            return [f"{point}: {fault}" for fault in await faults_after(directory, [point], undisturbed)]
 
     found = await asyncio.gather(*(one(point) for point in points))
     assert [fault for faults in found for fault in faults] == []
@@ -140,7 +150,7 @@ async def test_a_session_survives_the_death_of_those_who_recover_it(
     async def one(point: str) -> list[str]:
         directory = tmp_path / point.replace(" ", "-")
         deaths = [left, Point.parsed(point)]
-        return [f"{point}: {fault}" for fault in await faults_after(directory, deaths, undisturbed.detail)]
+        return [f"{point}: {fault}" for fault in await faults_after(directory, deaths, undisturbed)]
 
     found = await asyncio.gather(*(one(point) for point in BY_SWEEPERS[shard::2]))
     assert [fault for faults in found for fault in faults] == []

@@ -25,6 +25,7 @@ from tests.support.crash_agent import crash_agent, write_script
 from tests.support.machine import Machine
 from tests.support.manual_clock import ManualClock
 from tests.support.oracle import Oracle
+from tests.support.played_workspace import PlayedSnapshots, PlayedUse, PlayedWorktrees
 from tests.support.sessions import created
 
 ROUNDS = 50
@@ -80,6 +81,9 @@ async def test_a_lost_claim_is_released_once_however_many_recover_it(
         models=_Always(write_script(tmp_path / "script.yaml", TURNS)),
         processes=machine.boot_process(),
         artifacts=ArtifactFiles(tmp_path / "artifacts"),
+        snapshots=PlayedSnapshots(),
+        workspace_use=PlayedUse(),
+        worktrees=PlayedWorktrees(),
         agents=registry,
     )
     first, second = [await _process(replace(ports, store=store), machine) for store in stores]

@@ -26,6 +26,7 @@ from nonoka.records.signal import SignalKind
 from tests.support.crash_agent import write_script
 from tests.support.machine import Machine
 from tests.support.manual_clock import ManualClock
+from tests.support.played_workspace import PlayedSnapshots, PlayedUse, PlayedWorktrees
 
 TURNS: list[dict[str, object]] = [{"tool_calls": [{"name": "wait", "args": {}}]}, {"text": "All done."}]
 
@@ -81,6 +82,9 @@ def ports(store: Store, clock: ManualClock, tmp_path: Path, waiting: Waiting) ->
         models=ModelCatalog({}),
         processes=Machine().boot_process(),
         artifacts=ArtifactFiles(tmp_path / "artifacts"),
+        snapshots=PlayedSnapshots(),
+        workspace_use=PlayedUse(),
+        worktrees=PlayedWorktrees(),
         agents=registry,
     )
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from nonoka.adapters.memory.store import MemoryStore
-from nonoka.decisions import recovery, turn
+from nonoka.decisions import recovery, rollback, turn
 from nonoka.decisions.conversation_rules import first_fault
 from nonoka.decisions.retry import MAX_DEATHS
 from nonoka.decisions.transitions import TERMINAL
 from nonoka.decisions.turn import CallPlans, Failure
+from nonoka.engine.rollback import find_target
 from nonoka.errors import ClaimLost
 from nonoka.ports.store import Decide
 from nonoka.records.commit import Changes, Claim, Committed, NewSignal, SessionDetail, SessionView, TaskOutcome
@@ -30,7 +31,8 @@ from nonoka.records.runtime import RuntimeLimits
 from nonoka.records.session import SessionStatus
 from nonoka.records.signal import SignalKind
 from nonoka.records.task import TaskStatus
-from nonoka.records.tool import CallResult, CallStart, CallState, Effect
+from nonoka.records.tool import CallResult, CallStart, CallState, Effect, SettledCall
+from nonoka.records.workspace import Rollback
 from tests.support.manual_clock import ManualClock
 from tests.support.sessions import (
     answer,
@@ -41,6 +43,7 @@ from tests.support.sessions import (
     result,
     signal,
     user_entry,
+    with_snapshot,
     writing,
 )
 
@@ -54,6 +57,9 @@ TOOLS: dict[str, CallStart | CallResult] = {
     "pay_again": CallStart(place=0, effect=Effect.EXTERNAL, on_uncertain="replay"),
     "pay_and_tell": CallStart(place=0, effect=Effect.EXTERNAL, on_uncertain="tell"),
     "pay_or_fail": CallStart(place=0, effect=Effect.EXTERNAL, on_uncertain="fail"),
+    "pay_and_ask": CallStart(place=0, effect=Effect.EXTERNAL, on_uncertain="ask"),
+    "pay_and_look": CallStart(place=0, effect=Effect.EXTERNAL, on_uncertain="probe"),
+    "make_and_ask": CallStart(place=0, effect=Effect.WORKSPACE, on_uncertain="ask"),
     "unknown": CallResult(content="no such tool", error_type="unknown_tool"),
 }
 ONCE_ONLY = ("pay_and_tell", "pay_or_fail")
@@ -118,6 +124,7 @@ class Turns(RuleBasedStateMachine):
         self.fences: dict[str, int] = {}
         self.texts: dict[int, str] = {}
         self.sent: dict[int, Sent] = {}
+        self.other: Claim | None = None
         new = new_session(self.clock, limits=limits)
         self.session_id = new.index.session_id
         if claimed:
@@ -132,7 +139,7 @@ class Turns(RuleBasedStateMachine):
     @precondition(lambda self: self.held is None and self.settling is None)
     @rule()
     def claim(self) -> None:
-        taken = at_once(self.store.claim("w1", deciding(turn.begin)))
+        taken = at_once(self.store.claim("w1", deciding(turn.begin), session_id=self.session_id))
         if taken is not None:
             self.note(taken)
 
@@ -148,7 +155,7 @@ class Turns(RuleBasedStateMachine):
         """The worker is asked to end: whatever it held, it holds no more."""
         claim = self.held
         assert claim is not None
-        done = self.commit(claim, deciding(recovery.hand_back))
+        done = self.commit(claim, deciding(recovery.hand_back, self.settled()))
         assert done.view.task.status is not TaskStatus.RUNNING, "handed back, and still running for nobody"
         self.let_go(claim)
 
@@ -159,7 +166,7 @@ class Turns(RuleBasedStateMachine):
         claim = self.held
         assert claim is not None
         failure = Failure("internal_error", "boom", may_pass=True)
-        self.commit(claim, deciding(recovery.settle_and_retry, failure, lot))
+        self.commit(claim, deciding(recovery.settle_and_retry, failure, lot, self.settled()))
         self.let_go(claim)
 
     # --- deaths, and those who clean up
@@ -168,7 +175,8 @@ class Turns(RuleBasedStateMachine):
     @rule()
     def die_and_be_taken_over(self) -> None:
         """The owner, or the settler, is gone; another settler takes the claim."""
-        (found,) = at_once(self.store.running_claims())
+        claims = at_once(self.store.running_claims())
+        (found,) = [claim for claim in claims if claim.task.session_id == self.session_id]
         taken = at_once(self.store.take_over(found, "settler"))
         assert taken is not None
         for claim in (self.held, self.settling):
@@ -177,11 +185,11 @@ class Turns(RuleBasedStateMachine):
         self.settling = taken[0]
 
     @precondition(lambda self: self.settling is not None)
-    @rule()
-    def settle(self) -> None:
+    @rule(git_ran=st.booleans())
+    def settle(self, git_ran: bool) -> None:
         claim = self.settling
         assert claim is not None
-        self.commit(claim, deciding(recovery.release_lost))
+        self.commit(claim, deciding(recovery.release_lost, self.settled(git_ran=git_ran)))
         self.let_go(claim)
 
     @precondition(lambda self: self.lost)
@@ -213,6 +221,50 @@ class Turns(RuleBasedStateMachine):
         """Messages are the most frequent signal."""
         self.add(message(f"message {len(self.texts)}"))
 
+    @rule(what=st.sampled_from(["again", "skip", "result"]))
+    def answer_what_is_asked(self, what: str) -> None:
+        for call in self.detail().calls:
+            if call.doubt == "ask":
+                self.answer(call.call_id, what)
+
+    def answer(self, call_id: str, what: str) -> None:
+        payload = {"call": call_id, "what": what, "text": "it did"}
+        self.add(NewSignal(kind=SignalKind.ANSWER, payload=payload))
+
+    @rule(begins=st.booleans())
+    def another_session_changes_the_workspace(self, begins: bool) -> None:
+        """It begins a call there if it may, or ends the one that it has begun."""
+        if begins and self.other is None:
+            self.other = self.other_in_the_workspace()
+        elif not begins and self.other is not None:
+            self.end_the_other()
+
+    def other_in_the_workspace(self) -> Claim | None:
+        new = new_session(self.clock)
+        taken = at_once(self.store.create_session(new, claim_by="w9", decide=deciding(turn.begin)))
+        assert taken is not None
+        plans = {0: TOOLS["edit"]}
+        claim = taken.claim
+        view = at_once(
+            self.store.commit(claim, deciding(turn.record_answer, answer("so", asked("edit")), plans))
+        ).view
+        if not view.holds_workspace:
+            assert view.task.status is TaskStatus.WAITING
+            assert at_once(self.store.holds_workspace(self.session_id))
+            at_once(self.store.add_signal(claim.session_id, signal(SignalKind.CANCEL)))
+            at_once(self.store.claim("w9", deciding(turn.begin), session_id=claim.session_id))
+            return None
+        assert not at_once(self.store.holds_workspace(self.session_id)), "two change one workspace"
+        at_once(self.store.commit(claim, deciding(turn.advance_calls, with_snapshot(plans, 0))))
+        return claim
+
+    def end_the_other(self) -> None:
+        assert self.other is not None
+        waits = [task.task_id for task in self.detail().tasks if task.status is TaskStatus.WAITING]
+        done = at_once(self.store.commit(self.other, deciding(turn.finish_call, 0, result(), {0: TOOLS["edit"]})))
+        assert list(done.woken) == waits, "who waited for the workspace is not told that it is free"
+        self.other = None
+
     @rule(ms=st.sampled_from([1, 400, 5_000, 130_000]))
     def wait(self, ms: int) -> None:
         self.clock.advance_ms(ms)
@@ -222,7 +274,8 @@ class Turns(RuleBasedStateMachine):
     @invariant()
     def a_session_that_goes_on_has_a_task(self) -> None:
         found = self.detail()
-        live = [task for task in found.tasks if task.status in (TaskStatus.READY, TaskStatus.RUNNING)]
+        at_work = (TaskStatus.READY, TaskStatus.RUNNING, TaskStatus.WAITING)
+        live = [task for task in found.tasks if task.status in at_work]
         assert len(live) <= 1, "two tasks of one conversation"
         if found.state.status not in TERMINAL and found.state.status is not SessionStatus.PAUSED:
             assert live, f"a {found.state.status} session without a task"
@@ -296,7 +349,8 @@ class Turns(RuleBasedStateMachine):
         found = self.detail()
         waiting = {s.seq for s in found.signals}
         for seq, sent in self.sent.items():
-            if sent.at_rest and GOES_ON.get(sent.kind) is sent.status and seq not in waiting:
+            asked_then = any(e.type is EventType.CALL_ASKED for e in found.events[: sent.events])
+            if sent.at_rest and GOES_ON.get(sent.kind) is sent.status and seq not in waiting and not asked_then:
                 following = {e.type for e in found.events[sent.events :]}
                 assert following & {EventType.SESSION_RESUMED, EventType.SESSION_CANCELLED}
 
@@ -318,6 +372,17 @@ class Turns(RuleBasedStateMachine):
                     assert call not in begun, "a call that had begun was called not run"
 
     @invariant()
+    def a_workspace_is_changed_by_who_has_it_and_had_for_nothing_else(self) -> None:
+        found = self.detail()
+        begun = any(call.status == "begun" and call.effect is Effect.WORKSPACE for call in found.calls)
+        has_it = at_once(self.store.holds_workspace(self.session_id))
+        assert has_it or not begun
+        if has_it:
+            assert any(task.status is TaskStatus.RUNNING for task in found.tasks), "it is held for nobody"
+        if any(task.status is TaskStatus.WAITING for task in found.tasks):
+            assert self.other is not None, "a task waits for a workspace that nobody has"
+
+    @invariant()
     def the_clock_runs_while_the_session_does(self) -> None:
         state = self.detail().state
         runtime = state.runtime_state
@@ -333,8 +398,12 @@ class Turns(RuleBasedStateMachine):
         if not hasattr(self, "store"):
             return
         self.run_fairly()
-        if self.detail().state.status is SessionStatus.PAUSED:
-            self.add(signal(SignalKind.RESUME))
+        while self.detail().state.status is SessionStatus.PAUSED:
+            asked_about = [call.call_id for call in self.detail().calls if call.doubt == "ask"]
+            for call_id in asked_about:
+                self.answer(call_id, "again")
+            if not asked_about:
+                self.add(signal(SignalKind.RESUME))
             self.run_fairly()
         assert self.detail().state.status in TERMINAL
         self.add(message("one more"))
@@ -351,16 +420,28 @@ class Turns(RuleBasedStateMachine):
     def run_fairly(self) -> None:
         for _ in range(ENOUGH):
             if self.settling is not None:
-                self.settle()
+                self.settle(git_ran=False)
             elif self.held is not None:
                 self.act(stay=False, data=None)
             else:
                 live = at_once(self.store.standing(self.session_id)).live_tasks
                 if not live:
                     return
+                if live[0].status is TaskStatus.WAITING:
+                    self.end_the_other()
                 self.clock.advance_ms(max(0, live[0].not_before - self.clock.now_ms()))
                 self.claim()
         raise AssertionError("a fair run does not come to an end")
+
+    def settled(self, *, git_ran: bool = False) -> dict[int, SettledCall]:
+        begun = [call for call in self.detail().calls if call.status == "begun"]
+        return {
+            call.place: SettledCall(place=call.place, repository="HEAD moved")
+            if git_ran
+            else SettledCall(place=call.place, rollback=Rollback(before=f"before-{call.call_id}"))
+            for call in begun
+            if call.snapshot is not None
+        }
 
     # --- the engine's part, by hand
 
@@ -379,6 +460,17 @@ class Turns(RuleBasedStateMachine):
                 decide = deciding(turn.end_turn)
             case turn.CallModel():
                 decide = self.model_outcome(data)
+            case turn.ReserveWorkspace():
+                decide = deciding(rollback.reserve)
+            case turn.RollBack(request):
+                refused = at_once(find_target(self.store, self.session_id, request))
+                assert refused == "there is no rollback to undo"
+                decide = deciding(rollback.refuse, refused)
+            case turn.TakeSnapshot(call):
+                plans = plans_for([each.name for each in view.calls])
+                if isinstance(plans[call.place], CallStart):
+                    plans = with_snapshot(plans, call.place)
+                decide = deciding(turn.advance_calls, plans)
             case turn.AdvanceCalls():
                 decide = deciding(turn.advance_calls, plans_for([call.name for call in view.calls]))
             case turn.RunCalls(calls):

@@ -59,9 +59,10 @@ def write(ctx: ToolContext, path: str, text: str) -> str:
 
 @tool(effect="workspace")
 async def build(ctx: ToolContext, target: str) -> str:
-    """Build something; the command leaves a process in the background."""
+    """Build something; the command adds a line to a file, and leaves a process in the background."""
     ctx.deps.tell_ran(ctx, left_over=_alive(ctx.idempotency_key))
-    result = await ctx.run(f"sleep 300 & sleep 0.02; echo built {target}", timeout_s=30)
+    command = f"echo {target} >> built.log; sleep 300 & sleep 0.02; echo built {target}"
+    result = await ctx.run(command, timeout_s=30)
     return f"exit {result.exit_code}: {result.output.decode().strip()}"
 
 

@@ -31,6 +31,7 @@ from tests.support.crash_laws import Stand, life_faults, stand_of
 from tests.support.machine import Machine
 from tests.support.manual_clock import ManualClock
 from tests.support.oracle import Oracle, RecordingModels
+from tests.support.played_workspace import PlayedSnapshots, PlayedUse, PlayedWorktrees
 
 StoreKind = Literal["memory", "sqlite"]
 #: "worker": fed from the store turn by turn, as under Dramatiq; "run": created and claimed in one, and kept
@@ -73,6 +74,9 @@ class Lives:
                 models=RecordingModels(_SlowModels(ModelCatalog({}), self._clock), self.oracle),
                 processes=processes,
                 artifacts=ArtifactFiles(self._directory / "artifacts"),
+                snapshots=PlayedSnapshots(),
+                workspace_use=PlayedUse(),
+                worktrees=PlayedWorktrees(),
                 agents=_registry(self.oracle),
             )
         )

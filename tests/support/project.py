@@ -25,6 +25,7 @@ from nonoka.records.commit import SessionDetail
 from tests.support import crash_agent
 from tests.support.boundaries import Point
 from tests.support.oracle import Oracle
+from tests.support.played_workspace import PlayedSnapshots, PlayedUse, PlayedWorktrees
 
 _ROOT = Path(__file__).parents[2]
 OURS = ["-m", "tests.support.worker_module"]
@@ -70,14 +71,19 @@ class Project:
             models=ModelCatalog({}),
             processes=LocalProcesses(home / "workers", clock),
             artifacts=ArtifactFiles(home / "artifacts"),
+            snapshots=PlayedSnapshots(),
+            workspace_use=PlayedUse(),
+            worktrees=PlayedWorktrees(),
             agents=Registry(),
         )
 
-    async def create(self, turns: list[dict[str, object]], *, name: str = "script") -> str:
-        """A session whose model says this; returns its id."""
+    async def create(
+        self, turns: list[dict[str, object]], *, name: str = "script", agent: str | None = None
+    ) -> str:
+        """A session whose model says this, of the crash tests' agent or of another one; returns its id."""
         request = SessionRequest(
             prompt="see what is there, then build",
-            agent=f"{crash_agent.__file__}:agent",
+            agent=agent or f"{crash_agent.__file__}:agent",
             model=crash_agent.write_script(self.directory / f"{name}.yaml", turns),
             working_dir=self.workspace,
         )
@@ -88,6 +94,18 @@ class Project:
         """Everything about a session."""
         async with self.store() as store:
             return await store.detail(session_id)
+
+    def tree(self) -> dict[str, tuple[int, bytes]]:
+        """The workspace: mode and contents of each file, or where a link leads."""
+        found = {}
+        for path in sorted(self.workspace.rglob("*")):
+            inside = path.relative_to(self.workspace)
+            if ".nonoka" not in inside.parts and ".git" not in inside.parts:
+                contents = os.readlink(path).encode() if path.is_symlink() else b""
+                if path.is_file() and not path.is_symlink():
+                    contents = path.read_bytes()
+                found[str(inside)] = (path.lstat().st_mode, contents)
+        return found
 
     def statuses(self) -> list[str]:
         """The statuses of all sessions, without a store of our own: cheap enough to ask all the time."""

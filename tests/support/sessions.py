@@ -19,6 +19,7 @@ from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.signal import SignalKind
 from nonoka.records.task import Worker
 from nonoka.records.tool import CallResult, CallStart, Effect, OnUncertain
+from nonoka.records.workspace import Snapshot
 
 P = ParamSpec("P")
 
@@ -68,6 +69,15 @@ def answer(text: str = "done", *calls: RequestedCall, tokens: int = 10) -> Model
 def start(place: int = 0, effect: Effect = Effect.READ_ONLY, on_uncertain: OnUncertain = "replay") -> CallStart:
     """That the call at this place is to begin."""
     return CallStart(place=place, effect=effect, on_uncertain=on_uncertain)
+
+
+def with_snapshot(plans: CallPlans, place: int) -> CallPlans:
+    """The same plans; the one at this place may begin, for its workspace is kept."""
+    plan = plans[place]
+    if not isinstance(plan, CallStart):
+        raise TypeError(f"the call at {place} doesn't begin")
+    kept = plan.model_copy(update={"snapshot": Snapshot(snapshot_id=f"snapshot-{place}", repository="as it was")})
+    return {**plans, place: kept}
 
 
 def result(content: str = "seen", error_type: str | None = None) -> CallResult:

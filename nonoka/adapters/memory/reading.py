@@ -12,7 +12,8 @@ from nonoka.records.event import Event, EventType
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
-from nonoka.records.task import Task, TaskStatus
+from nonoka.records.task import Task, TaskStatus, session_of
+from nonoka.records.workspace import SnapshotTaken
 
 
 class MemoryReading:
@@ -39,6 +40,11 @@ class MemoryReading:
         """See the port. Raises UnknownSession."""
         entries = self._tables.rows(session_id).conversation
         return [entry for entry in entries if entry.position >= from_position]
+
+    async def withdrawn(self, session_id: str, at: int) -> list[MemoryEntry]:
+        """See the port."""
+        rows = self._tables.rows(session_id)
+        return [rows.entries[position] for position in sorted(rows.withdrawn) if rows.withdrawn[position] == at]
 
     async def list_sessions(self, *, limit: int, matching: SessionFilter = ANY_SESSION) -> list[SessionLine]:
         """See the port."""
@@ -81,6 +87,29 @@ class MemoryReading:
     async def change_mark(self) -> int:
         """See the port."""
         return self._tables.commits
+
+    async def snapshots_of(self, session_id: str) -> list[SnapshotTaken]:
+        """See the port."""
+        return list(self._tables.rows(session_id).snapshots)
+
+    async def snapshots_in_use(self) -> set[str]:
+        """See the port."""
+        return {taken.snapshot_id for rows in self._tables.sessions.values() for taken in rows.snapshots}
+
+    async def changed_by_others(self, session_id: str, workspace: str, since: int) -> list[SnapshotTaken]:
+        """See the port."""
+        return [
+            taken
+            for rows in self._tables.sessions.values()
+            if rows.index.session_id != session_id
+            for taken in rows.snapshots
+            if taken.workspace == workspace and taken.taken_at >= since and taken.why == "before_call"
+            if (taken.step_id, "result") in rows.updates or (taken.step_id, "error") in rows.updates
+        ]
+
+    async def holds_workspace(self, session_id: str) -> bool:
+        """See the port."""
+        return any(session_of(task_id) == session_id for task_id in self._tables.locks.values())
 
     async def standing(self, session_id: str) -> Standing:
         """See the port."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from nonoka.decisions.calls import read_calls
@@ -15,6 +15,7 @@ from nonoka.records.signal import Signal
 from nonoka.records.step_update import StepUpdate, UpdateType
 from nonoka.records.task import Task, TaskStatus
 from nonoka.records.tool import CallState
+from nonoka.records.workspace import SnapshotTaken
 
 LIVE = frozenset({TaskStatus.READY, TaskStatus.RUNNING, TaskStatus.WAITING})
 
@@ -30,10 +31,13 @@ class SessionRows:
     #: where each task came among all tasks of the store
     task_order: dict[str, int] = field(default_factory=dict)
     entries: dict[int, MemoryEntry] = field(default_factory=dict)
+    #: the positions of entries that are no part of the conversation any more, and since when
+    withdrawn: dict[int, int] = field(default_factory=dict)
     updates: dict[tuple[str, UpdateType], StepUpdate] = field(default_factory=dict)
     signals: list[Signal] = field(default_factory=list)
     drained: set[int] = field(default_factory=set)
     events: list[Event] = field(default_factory=list)
+    snapshots: list[SnapshotTaken] = field(default_factory=list)
 
     def copy(self) -> SessionRows:
         """The same rows, free to be changed."""
@@ -42,10 +46,12 @@ class SessionRows:
             tasks=dict(self.tasks),
             task_order=dict(self.task_order),
             entries=dict(self.entries),
+            withdrawn=dict(self.withdrawn),
             updates=dict(self.updates),
             signals=list(self.signals),
             drained=set(self.drained),
             events=list(self.events),
+            snapshots=list(self.snapshots),
         )
 
     @property
@@ -61,12 +67,18 @@ class SessionRows:
     @property
     def conversation(self) -> list[MemoryEntry]:
         """The entries in their order."""
-        return [self.entries[position] for position in sorted(self.entries)]
+        return [self.entries[position] for position in sorted(self.standing)]
+
+    @property
+    def standing(self) -> Set[int]:
+        """The positions that hold an entry of the conversation."""
+        return self.entries.keys() - self.withdrawn.keys()
 
     @property
     def highest_turn(self) -> int:
         """The highest turn number that was ever given; 0 if none was."""
-        return max((task.turn for task in self.tasks.values() if task.kind == "turn"), default=0)
+        given = (task.turn for task in self.tasks.values() if task.kind == "turn")
+        return max(self.state.turn_count, *given, 0)
 
     def tell(self, events: Iterable[NewEvent], now: int) -> None:
         """Add to the timeline."""
@@ -83,18 +95,18 @@ class SessionRows:
 
 
 def open_calls(rows: SessionRows) -> tuple[CallState, ...]:
-    """The calls of the open turn, in the order asked; none where no turn is open."""
+    """The calls of the open turn; none if no turn is open, or what asked for them is not in the conversation."""
     turn = rows.state.runtime_state.open_turn
-    if turn is None:
+    if turn is None or turn.position not in rows.standing:
         return ()
-    return read_calls(turn, rows.entries[turn.position], rows.entries.keys(), rows.updates.values())
+    return read_calls(turn, rows.entries[turn.position], rows.standing, rows.updates.values())
 
 
-def view_for(rows: SessionRows, task: Task, now: int) -> SessionView:
-    """The session as these rows show it, for this task."""
+def view_for(rows: SessionRows, task: Task, now: int, locks: Mapping[str, str]) -> SessionView:
+    """The session as these rows show it, for this task; ``locks``: who may change which workspace."""
     turn = rows.state.runtime_state.open_turn
     highest = max(rows.entries, default=-1)
-    last = rows.entries.get(highest)
+    last = rows.entries.get(max(rows.standing, default=-1))
     return SessionView(
         now=now,
         task=task,
@@ -105,7 +117,19 @@ def view_for(rows: SessionRows, task: Task, now: int) -> SessionView:
         next_position=max(highest + 1, turn.position + 1 + turn.calls if turn else 0),
         last_role=last.role if last else None,
         last_has_calls=bool(last and last.metadata.get("tool_calls")),
+        workspace_holder=holder_of(locks, rows.index.working_dir, task.task_id),
     )
+
+
+def holder_of(locks: Mapping[str, str], workspace: str, task_id: str) -> str | None:
+    """The task that may change this directory, or one above or below it; another one before this one."""
+    found = [owner for other, owner in locks.items() if overlap(other, workspace)]
+    return next((owner for owner in found if owner != task_id), found[0] if found else None)
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether one of two directories is, or is in, the other."""
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
 def whole_state(rows: SessionRows) -> SessionState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nonoka.adapters.memory.rows import SessionRows
 from nonoka.adapters.memory.tables import Tables
-from nonoka.adapters.memory.writes import add_task, claim_task
+from nonoka.adapters.memory.writes import add_task, claim_task, woken
 from nonoka.decisions.transitions import TERMINAL
 from nonoka.errors import KeyTaken, StoreError
 from nonoka.ports.store import Decide
@@ -13,12 +13,16 @@ from nonoka.records.commit import Changes, Committed, NewSession, NewSignal
 from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.session import SessionIndex, SessionStatus
 from nonoka.records.signal import Signal, SignalKind
-from nonoka.records.task import TaskStatus, turn_key
+from nonoka.records.task import WORKSPACE, TaskStatus, turn_key
 
 #: what gives a paused session a task again
-_WAKE_PAUSED = frozenset({SignalKind.RESUME, SignalKind.RETRY, SignalKind.CANCEL})
+_WAKE_PAUSED = frozenset(
+    {SignalKind.RESUME, SignalKind.RETRY, SignalKind.CANCEL, SignalKind.ANSWER, SignalKind.ROLLBACK}
+)
+#: what even a task must hear that waits for its workspace
+_STOPS = frozenset({SignalKind.CANCEL, SignalKind.PAUSE})
 #: what gives any other session one that has none
-_WAKE = frozenset({SignalKind.MESSAGE, SignalKind.RETRY})
+_WAKE = frozenset({SignalKind.MESSAGE, SignalKind.RETRY, SignalKind.ROLLBACK})
 
 
 class MemorySessions:
@@ -35,8 +39,12 @@ class MemorySessions:
             raise StoreError(f"there is a session {session_id!r} already; nothing was written")
         self._refuse_taken(new.index)
         rows = SessionRows(index=new.index, state=new.state)
-        rows.entries[0] = MemoryEntry(position=0, role=MemoryRole.USER, content=new.prompt)
+        prompt = MemoryEntry(position=0, role=MemoryRole.USER, content=new.prompt)
+        rows.entries = {entry.position: entry for entry in new.entries or [prompt]}
         rows.tell(new.events, tables.clock.now_ms())
+        if new.entries:
+            tables.put(rows)
+            return None
         task = add_task(tables, rows, turn_key(1))
         taken = None
         if claim_by is not None:
@@ -61,7 +69,7 @@ class MemorySessions:
                 Signal(session_id=session_id, seq=seq, kind=signal.kind, payload=payload, created_at=now)
             )
             if rows.live_tasks:
-                _make_due(rows, now)
+                _make_due(rows, now, stops=signal.kind in _STOPS)
             elif _wakes(signal.kind, rows.state.status):
                 add_task(self._tables, rows, turn_key(rows.highest_turn + 1))
             elif rows.state.status in TERMINAL:
@@ -83,7 +91,9 @@ def _wakes(kind: SignalKind, status: SessionStatus) -> bool:
     return kind in (_WAKE_PAUSED if status is SessionStatus.PAUSED else _WAKE)
 
 
-def _make_due(rows: SessionRows, now: int) -> None:
+def _make_due(rows: SessionRows, now: int, *, stops: bool) -> None:
     for task in rows.live_tasks:
+        if stops and task.waits_for == WORKSPACE:
+            rows.tasks[task.task_id] = woken(task)
         if task.status is TaskStatus.READY and task.not_before > now:
             rows.tasks[task.task_id] = task.model_copy(update={"not_before": now, "sent_at": None, "sends": 0})

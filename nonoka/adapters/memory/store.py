@@ -15,5 +15,9 @@ class MemoryStore(MemoryTasks, MemorySessions, MemoryReading):
     def __init__(self, clock: Clock) -> None:
         self._tables = Tables(clock)
 
+    async def store_id(self) -> str:
+        """See the port. It is the only one of its process that lives no longer."""
+        return "memory"
+
     async def close(self) -> None:
         """Let go of the store; there is nothing to close."""

@@ -22,6 +22,8 @@ class Tables:
         self.clock = clock
         self.sessions: dict[str, SessionRows] = {}
         self.workers: dict[str, Worker] = {}
+        #: workspace -> the running task that may change it
+        self.locks: dict[str, str] = {}
         self.broker: str | None = None
         self.commits = 0
         self._last_number = 0

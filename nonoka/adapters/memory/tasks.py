@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from nonoka.adapters.memory.rows import SessionRows, view_for
 from nonoka.adapters.memory.tables import Tables
-from nonoka.adapters.memory.writes import add_task, apply, claim_of, claim_task
+from nonoka.adapters.memory.writes import add_task, apply, claim_of, claim_task, wake_waiting
 from nonoka.decisions.inbox import interrupts
 from nonoka.decisions.retry import resend_after_ms
 from nonoka.errors import ClaimLost, StoreError
@@ -69,7 +69,7 @@ class MemoryTasks:
     ) -> Committed:
         """See the port. Nothing here outlives the process, ``durable`` or not."""
         with self._tables.writing(claim.session_id) as rows:
-            view = view_for(rows, _held_task(rows, claim), self._tables.clock.now_ms())
+            view = view_for(rows, _held_task(rows, claim), self._tables.clock.now_ms(), self._tables.locks)
             done = apply(self._tables, rows, claim, view, decide(view))
             if then_claim is None or done.changes.next_key is None:
                 return done
@@ -127,7 +127,7 @@ class MemoryTasks:
         )
         with self._tables.writing(task.session_id) as rows:
             rows.tasks[task.task_id] = taken
-            return claim_of(taken, worker_id), view_for(rows, taken, clock.now_ms())
+            return claim_of(taken, worker_id), view_for(rows, taken, clock.now_ms(), self._tables.locks)
 
     async def register_worker(self, worker: Worker) -> None:
         """See the port."""
@@ -152,6 +152,13 @@ class MemoryTasks:
             self._tables.broker = broker
             self._tables.commits += 1
         return self._tables.broker or broker
+
+    async def free_workspaces(self) -> list[str]:
+        """See the port."""
+        tables = self._tables
+        running = {task.task_id for _, task in tables.all_tasks() if task.status is TaskStatus.RUNNING}
+        tables.locks = {workspace: owner for workspace, owner in tables.locks.items() if owner in running}
+        return list(wake_waiting(tables, 100))
 
     async def repair_taskless(self) -> list[str]:
         """See the port."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nonoka.adapters.memory.rows import SessionRows, view_for
+from nonoka.adapters.memory.rows import SessionRows, holder_of, view_for
 from nonoka.adapters.memory.tables import Tables
 from nonoka.errors import StoreError
 from nonoka.ports.store import LEASE_MS, Decide
 from nonoka.records.commit import Changes, Claim, Committed, SessionView, TaskOutcome
-from nonoka.records.task import Task, TaskStatus, task_id_of
+from nonoka.records.task import WORKSPACE, Task, TaskStatus, task_id_of
 
 _UNCLAIMED = {"lease_owner": None, "lease_expires_at": None, "sent_at": None, "sends": 0}
 
@@ -45,7 +45,7 @@ def claim_task(tables: Tables, rows: SessionRows, task: Task, worker_id: str, de
         }
     )
     rows.tasks[claimed.task_id] = claimed
-    view = view_for(rows, claimed, tables.clock.now_ms())
+    view = view_for(rows, claimed, tables.clock.now_ms(), tables.locks)
     return apply(tables, rows, claim_of(claimed, worker_id), view, decide(view))
 
 
@@ -60,6 +60,7 @@ def apply(tables: Tables, rows: SessionRows, claim: Claim, view: SessionView, ch
         rows.state = changes.state
         rows.version += 1
         rows.index = rows.index.model_copy(update={"last_active": view.now})
+    _withdraw(rows, changes.withdraw_from, view.now)
     _add_entries(rows, changes)
     for update in changes.updates:
         numbered = update.model_copy(update={"seq": tables.next_number()})
@@ -73,7 +74,43 @@ def apply(tables: Tables, rows: SessionRows, claim: Claim, view: SessionView, ch
     rows.tasks[task.task_id] = task
     if changes.next_key is not None:
         add_task(tables, rows, changes.next_key)
-    return Committed(claim=claim, view=view_for(rows, task, view.now), changes=changes)
+    rows.snapshots += changes.snapshots
+    if changes.workspace == "take":
+        tables.locks[rows.index.working_dir] = claim.task_id
+    woken = free_workspace(tables, rows, claim.task_id) if changes.workspace == "free" else ()
+    shown = view_for(rows, task, view.now, tables.locks)
+    return Committed(claim=claim, view=shown, changes=changes, woken=woken)
+
+
+def free_workspace(tables: Tables, rows: SessionRows, task_id: str) -> tuple[str, ...]:
+    """What the task had is free; returns the task that is ready by it. ``rows`` are those being written."""
+    tables.locks = {workspace: owner for workspace, owner in tables.locks.items() if owner != task_id}
+    return wake_waiting(tables, 1, rows)
+
+
+def wake_waiting(tables: Tables, limit: int, written: SessionRows | None = None) -> tuple[str, ...]:
+    """At most so many tasks whose workspace nobody has are ready; returns them, longest waiting first."""
+    waiting = [
+        (rows, task)
+        for rows, task in tables.all_tasks()
+        if task.waits_for == WORKSPACE and holder_of(tables.locks, rows.index.working_dir, task.task_id) is None
+    ]
+    waiting.sort(key=lambda pair: pair[1].not_before)
+    for rows, task in waiting[:limit]:
+        same = written is not None and written.index.session_id == rows.index.session_id
+        into = written if written is not None and same else rows
+        into.tasks[task.task_id] = woken(task)
+    return tuple(task.task_id for _, task in waiting[:limit])
+
+
+def woken(task: Task) -> Task:
+    """A waiting task as it is once it need not wait any more."""
+    return task.model_copy(update={"status": TaskStatus.READY, "waits_for": None, "sent_at": None, "sends": 0})
+
+
+def _withdraw(rows: SessionRows, position: int | None, now: int) -> None:
+    if position is not None:
+        rows.withdrawn |= {taken: now for taken in rows.standing if taken >= position}
 
 
 def _add_entries(rows: SessionRows, changes: Changes) -> None:
@@ -97,10 +134,10 @@ def _take_off_others(rows: SessionRows, task_id: str) -> None:
 
 
 def _after(task: Task, outcome: TaskOutcome, lease: int) -> Task:
-    counters = {"retries": outcome.retries, "deaths": outcome.deaths}
+    counters: dict[str, object] = {"retries": outcome.retries, "deaths": outcome.deaths}
     if outcome.kind == "keep":
         return task.model_copy(update=counters | {"lease_expires_at": lease})
     let_go = counters | _UNCLAIMED | {"status": TaskStatus(outcome.kind)}
-    if outcome.kind == "ready":
-        let_go |= {"not_before": outcome.not_before, "fence": task.fence + 1}
+    if outcome.kind in ("ready", "waiting"):
+        let_go |= {"not_before": outcome.not_before, "fence": task.fence + 1, "waits_for": outcome.waits_for}
     return task.model_copy(update=let_go)

@@ -12,9 +12,11 @@ TABLES = (
     "memory_entries",
     "meta",
     "signals",
+    "snapshots",
     "step_updates",
     "tasks",
     "workers",
+    "workspace_locks",
 )
 
 

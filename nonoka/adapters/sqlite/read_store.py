@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 
-from nonoka.adapters.sqlite import checkpoints, cli_sessions, events, memory_entries, signals, step_updates, tasks
+from nonoka.adapters.sqlite import (
+    checkpoints,
+    cli_sessions,
+    events,
+    memory_entries,
+    signals,
+    snapshots,
+    step_updates,
+    tasks,
+    workspace_locks,
+)
 from nonoka.adapters.sqlite.opened_store import OpenedStore
 from nonoka.adapters.sqlite.transactions import calls_of
 from nonoka.decisions.step_merge import merge_steps
@@ -13,6 +23,7 @@ from nonoka.records.event import Event
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState, SessionStatus
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
+from nonoka.records.workspace import SnapshotTaken
 
 
 class ReadStorePart(OpenedStore):
@@ -26,6 +37,9 @@ class ReadStorePart(OpenedStore):
 
     async def conversation(self, session_id: str, *, from_position: int = 0) -> list[MemoryEntry]:
         return await self._read(lambda db: memory_entries.from_position(db, session_id, from_position))
+
+    async def withdrawn(self, session_id: str, at: int) -> list[MemoryEntry]:
+        return await self._read(lambda db: memory_entries.withdrawn(db, session_id, at))
 
     async def list_sessions(self, *, limit: int, matching: SessionFilter = ANY_SESSION) -> list[SessionLine]:
         return await self._read(lambda db: cli_sessions.newest(db, limit, matching))
@@ -56,6 +70,18 @@ class ReadStorePart(OpenedStore):
 
     async def change_mark(self) -> int:
         return await self._reader.outside(lambda db: int(db.execute("PRAGMA data_version").fetchone()[0]))
+
+    async def snapshots_of(self, session_id: str) -> list[SnapshotTaken]:
+        return await self._read(lambda db: snapshots.of_session(db, session_id))
+
+    async def snapshots_in_use(self) -> set[str]:
+        return await self._read(snapshots.ids)
+
+    async def changed_by_others(self, session_id: str, workspace: str, since: int) -> list[SnapshotTaken]:
+        return await self._read(lambda db: snapshots.of_others_since(db, workspace, session_id, since))
+
+    async def holds_workspace(self, session_id: str) -> bool:
+        return await self._read(lambda db: workspace_locks.is_held(db, session_id))
 
     async def standing(self, session_id: str) -> Standing:
         return await self._read(

@@ -16,8 +16,11 @@ from nonoka.records.session import SessionStatus
 from nonoka.records.signal import SignalKind
 from nonoka.records.task import TaskStatus
 
-_WAKES = frozenset({SignalKind.MESSAGE, SignalKind.RETRY})
-_WAKES_PAUSED = frozenset({SignalKind.RETRY, SignalKind.RESUME, SignalKind.CANCEL})
+_WAKES = frozenset({SignalKind.MESSAGE, SignalKind.RETRY, SignalKind.ROLLBACK})
+_WAKES_PAUSED = frozenset(
+    {SignalKind.RETRY, SignalKind.RESUME, SignalKind.CANCEL, SignalKind.ANSWER, SignalKind.ROLLBACK}
+)
+_STOPS = frozenset({SignalKind.CANCEL, SignalKind.PAUSE})
 
 
 class SessionStorePart(OpenedStore):
@@ -31,9 +34,11 @@ class SessionStorePart(OpenedStore):
             checkpoints.insert(db, new.state)
             cli_sessions.insert(db, new.index)
             prompt = MemoryEntry(position=0, role=MemoryRole.USER, content=new.prompt)
-            memory_entries.append(db, session_id, [prompt])
-            task_id = tasks.insert_next_turn(db, session_id, now)
+            memory_entries.append(db, session_id, new.entries or [prompt])
             events.append(db, session_id, new.events, now)
+            if new.entries:
+                return None
+            task_id = tasks.insert_next_turn(db, session_id, now)
             if claim_by is None:
                 return None
             first = decide or _nothing
@@ -61,6 +66,8 @@ class SessionStorePart(OpenedStore):
             seq = signals.insert(db, session_id, signal, now, drained=moot)
             if live:
                 tasks.make_due(db, session_id, now)
+                if signal.kind in _STOPS:
+                    tasks.wake_session(db, session_id)
             elif wakes:
                 tasks.insert_next_turn(db, session_id, now)
             return seq

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from nonoka.adapters.sqlite import checkpoints, events, meta, schema, signals, tasks, workers
+from nonoka.adapters.sqlite import checkpoints, events, meta, schema, signals, tasks, workers, workspace_locks
 from nonoka.adapters.sqlite.opened_store import OpenedStore
 from nonoka.adapters.sqlite.transactions import held_task, take, view_of, write
 from nonoka.errors import StoreError
@@ -13,6 +13,9 @@ from nonoka.ports.store import ANY_DEATHS, Decide
 from nonoka.records.commit import Claim, Committed, DueTask, LostClaim, SessionView
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.task import Worker, task_id_of
+
+#: How many waiting tasks one pass wakes at most.
+MANY_WAITING = 100
 
 
 class TaskStorePart(OpenedStore):
@@ -64,12 +67,15 @@ class TaskStorePart(OpenedStore):
         def work(db: sqlite3.Connection) -> Committed:
             now, lease = self._now(), self._lease()
             changes = decide(view_of(db, held_task(db, claim), now))
-            write(db, claim, changes, now=now, lease_expires_at=lease)
+            woken = write(db, claim, changes, now=now, lease_expires_at=lease)
             if then_claim is not None and changes.next_key is not None:
                 next_id = task_id_of(claim.session_id, changes.next_key)
                 taken = take(db, next_id, claim.worker_id, then_claim, now=now, lease_expires_at=lease)
-                return Committed(claim=claim, view=taken.view, changes=changes, next_claim=taken.claim)
-            return Committed(claim=claim, view=view_of(db, tasks.get(db, claim.task_id), now), changes=changes)
+                return Committed(
+                    claim=claim, view=taken.view, changes=changes, next_claim=taken.claim, woken=woken
+                )
+            view = view_of(db, tasks.get(db, claim.task_id), now)
+            return Committed(claim=claim, view=view, changes=changes, woken=woken)
 
         return await self._write(work, durable=durable)
 
@@ -129,6 +135,16 @@ class TaskStorePart(OpenedStore):
 
     async def agree_on_broker(self, broker: str, *, instead_of: str | None = None) -> str:
         return await self._write(lambda db: meta.agree(db, "broker", broker, instead_of))
+
+    async def free_workspaces(self) -> list[str]:
+        if not await self._read(workspace_locks.needs_care):
+            return []
+
+        def work(db: sqlite3.Connection) -> list[str]:
+            workspace_locks.free_abandoned(db)
+            return list(workspace_locks.wake(db, MANY_WAITING))
+
+        return await self._write(work)
 
     async def repair_taskless(self) -> list[str]:
         if not await self._read(checkpoints.taskless):

@@ -106,6 +106,8 @@ def settle_outcome(db: sqlite3.Connection, task_id: str, outcome: TaskOutcome, l
     values: dict[str, object] = {"task_id": task_id, "retries": outcome.retries, "deaths": outcome.deaths}
     if outcome.kind == "keep":
         db.execute(_Q["keep"], values | {"lease_expires_at": lease_expires_at})
+    elif outcome.kind == "waiting":
+        db.execute(_Q["wait"], values | {"waits_for": outcome.waits_for, "not_before": outcome.not_before})
     elif outcome.kind == "ready":
         db.execute(_Q["release"], values | {"not_before": outcome.not_before})
     else:
@@ -120,6 +122,16 @@ def close_others(db: sqlite3.Connection, session_id: str, task_id: str) -> None:
 def make_due(db: sqlite3.Connection, session_id: str, now: int) -> None:
     """What waited for its time in this session is due now."""
     db.execute(_Q["make_due"], {"session_id": session_id, "now": now})
+
+
+def wake(db: sqlite3.Connection, task_id: str) -> None:
+    """A task that waited for something is ready."""
+    db.execute(_Q["wake"], {"task_id": task_id})
+
+
+def wake_session(db: sqlite3.Connection, session_id: str) -> None:
+    """What waited for its workspace in this session is ready, to hear of a signal."""
+    db.execute(_Q["wake_session"], {"session_id": session_id})
 
 
 def renew(db: sqlite3.Connection, worker_id: str, lease_expires_at: int) -> dict[str, int]:

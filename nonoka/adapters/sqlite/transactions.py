@@ -10,8 +10,10 @@ from nonoka.adapters.sqlite import (
     events,
     memory_entries,
     signals,
+    snapshots,
     step_updates,
     tasks,
+    workspace_locks,
 )
 from nonoka.decisions.calls import read_calls
 from nonoka.errors import ClaimLost
@@ -27,31 +29,35 @@ def view_of(db: sqlite3.Connection, task: Task, now: int) -> SessionView:
     session_id = task.session_id
     state = checkpoints.get(db, session_id)
     open_turn = state.runtime_state.open_turn
-    newest = memory_entries.newest(db, session_id)
-    next_position = 0 if newest is None else newest[0] + 1
+    next_position, last_role, last_has_calls = memory_entries.newest(db, session_id)
     if open_turn is not None:
         next_position = max(next_position, open_turn.position + 1 + open_turn.calls)
+    index = cli_sessions.get(db, session_id)
     return SessionView(
         now=now,
         task=task,
-        index=cli_sessions.get(db, session_id),
+        index=index,
         state=state,
         signals=signals.undrained(db, session_id),
         calls=calls_of(db, session_id, open_turn),
         next_position=next_position,
-        last_role=None if newest is None else newest[1],
-        last_has_calls=newest is not None and newest[2],
+        last_role=last_role,
+        last_has_calls=last_has_calls,
+        workspace_holder=workspace_locks.holder(db, index.working_dir, task.task_id),
     )
 
 
 def calls_of(db: sqlite3.Connection, session_id: str, open_turn: OpenTurn | None) -> tuple[CallState, ...]:
-    """The calls of the open turn; none if no turn is open."""
+    """The calls of the open turn; none if no turn is open, or what asked for them is not in the conversation."""
     if open_turn is None:
         return ()
     first, last = open_turn.position, open_turn.position + open_turn.calls
+    asked = memory_entries.at_position(db, session_id, first)
+    if asked is None:
+        return ()
     return read_calls(
         open_turn,
-        memory_entries.at_position(db, session_id, first),
+        asked,
         memory_entries.positions_between(db, session_id, first, last),
         step_updates.statuses_of_turn(db, session_id, open_turn.turn),
     )
@@ -65,8 +71,8 @@ def take(
     task = tasks.get(db, task_id)
     claim = Claim(task_id=task_id, session_id=task.session_id, worker_id=worker_id, fence=task.fence)
     changes = decide(view_of(db, task, now))
-    write(db, claim, changes, now=now, lease_expires_at=lease_expires_at)
-    return Committed(claim=claim, view=view_of(db, tasks.get(db, task_id), now), changes=changes)
+    woken = write(db, claim, changes, now=now, lease_expires_at=lease_expires_at)
+    return Committed(claim=claim, view=view_of(db, tasks.get(db, task_id), now), changes=changes, woken=woken)
 
 
 def held_task(db: sqlite3.Connection, claim: Claim) -> Task:
@@ -77,12 +83,16 @@ def held_task(db: sqlite3.Connection, claim: Claim) -> Task:
     return task
 
 
-def write(db: sqlite3.Connection, claim: Claim, changes: Changes, *, now: int, lease_expires_at: int) -> None:
-    """All that a decision asked for is in this transaction."""
+def write(
+    db: sqlite3.Connection, claim: Claim, changes: Changes, *, now: int, lease_expires_at: int
+) -> tuple[str, ...]:
+    """All that a decision asked for is in this transaction; returns the tasks of others that are ready by it."""
     session_id = claim.session_id
     if changes.state is not None:
         checkpoints.update(db, changes.state)
         cli_sessions.touch(db, session_id, now)
+    if changes.withdraw_from is not None:
+        memory_entries.withdraw(db, session_id, changes.withdraw_from, now)
     memory_entries.append(db, session_id, changes.entries)
     step_updates.put(db, session_id, changes.updates)
     signals.drain(db, session_id, changes.drained, now)
@@ -92,3 +102,7 @@ def write(db: sqlite3.Connection, claim: Claim, changes: Changes, *, now: int, l
     tasks.settle_outcome(db, claim.task_id, changes.task, lease_expires_at)
     if changes.next_key is not None:
         tasks.insert_turn(db, session_id, changes.next_key, now)
+    snapshots.add(db, changes.snapshots)
+    if changes.workspace == "take":
+        workspace_locks.take(db, cli_sessions.get(db, session_id).working_dir, claim.task_id, now)
+    return workspace_locks.free(db, claim.task_id) if changes.workspace == "free" else ()

@@ -47,7 +47,7 @@ def pending_calls(detail: SessionDetail) -> list[JsonObject]:
 
 def _why(call: CallState, running: set[int]) -> str:
     if call.status == "not_begun":
-        return "not begun"
+        return "in doubt: somebody has to say whether it happened" if call.doubt == "ask" else "not begun"
     return "running" if call.fence in running else "in doubt"
 
 

@@ -80,7 +80,7 @@ async def _enqueue(settings: Settings, prompts: list[str], *, key: str | None, w
 
 
 async def _stored(ports: Ports, request: SessionRequest) -> str:
-    session_id, _ = await accept.create_session(ports.store, ports.clock, request)
+    session_id, _ = await accept.create_session(ports.store, ports.clock, request, worktrees=ports.worktrees)
     sys.stdout.write(f"{session_id}\n")
     sys.stdout.flush()
     return session_id

@@ -15,13 +15,14 @@ from nonoka.entrypoints.cli.failures import STDOUT_CLOSED, Invocation, tell_late
 from nonoka.entrypoints.cli.logs import set_up_logging
 from nonoka.errors import UsageError
 from nonoka.records.runtime import RuntimeLimits
+from nonoka.records.workspace import Isolation
 from nonoka.settings import LogLevel, Settings, load_settings
 
 Callback = Callable[..., Any]
 
 _LIMITS = tuple(RuntimeLimits.model_fields)
 #: the options that say what a new session is
-OF_NEW_SESSIONS = ("model", "agent", *_LIMITS)
+OF_NEW_SESSIONS = ("model", "agent", "isolation", "any_workspace", *_LIMITS)
 _LIMIT_HELP = {
     "model_turns": "Model answers",
     "tool_calls": "Tool calls",
@@ -123,6 +124,19 @@ def _new_session_option(name: str) -> Callable[[Callback], Callback]:
             )
         case "agent":
             return click.option("--agent", metavar="NAME", help="MODULE:NAME or FILE.py:NAME. Default: default.")
+        case "isolation":
+            return click.option(
+                "--isolation",
+                type=click.Choice(typing.get_args(Isolation)),
+                help="worktree: a git working tree of its own, on a branch nonoka/ID. Default: none.",
+            )
+        case "any_workspace":
+            return click.option(
+                "--any-workspace",
+                is_flag=True,
+                default=None,
+                help="Even / or the home directory: a snapshot then keeps all that is in it.",
+            )
         case _:
             return click.option(_flag(name), name, type=_type(name), metavar="N", help=_limit_help(name))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from nonoka.entrypoints.cli.figures import age, clock_time, cost, counted, printable, seconds, shortened, tokens
 from nonoka.entrypoints.cli.screen import Span, Style
 from nonoka.entrypoints.cli.standstill import Workers, live_tasks, standstill
@@ -11,7 +13,7 @@ from nonoka.entrypoints.cli.timeline import Timeline, called
 from nonoka.records.commit import SessionDetail
 from nonoka.records.event import EventType
 from nonoka.records.memory import MemoryEntry, MemoryRole
-from nonoka.records.session import SessionStatus
+from nonoka.records.session import SessionIndex, SessionStatus
 
 #: A result longer than this is cut on the page; --json has the whole.
 RESULT = 400
@@ -51,10 +53,18 @@ def _head(detail: SessionDetail, now: int) -> list[Span]:
         *lines,
         *_fact("agent", f"{index.agent} on {index.model}"),
         *_fact("directory", index.working_dir),
+        *_branch(index),
         *_fact("created", f"{clock_time(index.created_at)} ({age(now - index.created_at)} ago)"),
         *_fact("active", f"{clock_time(index.last_active)} ({age(now - index.last_active)} ago)"),
         *_fact("used", ", ".join([*spent, seconds(usage.active_ms)])),
     ]
+
+
+def _branch(index: SessionIndex) -> list[Span]:
+    if index.worktree is None:
+        return []
+    repository, branch = index.worktree.repository, index.worktree.branch
+    return _fact("branch", f"{branch}; to have its work: git -C {shlex.quote(repository)} merge {branch}")
 
 
 def _conversation(detail: SessionDetail) -> list[Span]:

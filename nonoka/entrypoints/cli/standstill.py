@@ -14,7 +14,7 @@ from nonoka.records.commit import LostClaim, SessionDetail
 from nonoka.records.event import EventType
 from nonoka.records.session import SessionStatus
 from nonoka.records.signal import Signal, SignalKind
-from nonoka.records.task import Liveness, Task, TaskStatus, Worker
+from nonoka.records.task import WORKSPACE, Liveness, Task, TaskStatus, Worker
 
 #: The message of the last failure, at most.
 WHY = 160
@@ -51,7 +51,8 @@ def standstill(detail: SessionDetail, workers: Workers, now: int) -> list[str]:
     live = live_tasks(detail)
     lines = [f"{task.key}: {_standing(detail, task, workers, now)}" for task in live]
     for call in pending_calls(detail):
-        lines.append(f"{call['tool_call_id']}: {called(str(call['tool']), call['args'])} is {call['why']}")
+        say = f"; nonoka sessions answer {detail.index.session_id}" if "somebody" in str(call["why"]) else ""
+        lines.append(f"{call['tool_call_id']}: {called(str(call['tool']), call['args'])} is {call['why']}{say}")
     lines += _paused(detail, now) if not live else []
     return [*lines, *(_unread(signal, detail, live, now) for signal in detail.signals)]
 
@@ -61,7 +62,11 @@ def _standing(detail: SessionDetail, task: Task, workers: Workers, now: int) -> 
         case TaskStatus.RUNNING:
             return _held(task, workers, now)
         case TaskStatus.WAITING:
-            return f"waits for {task.waits_for}"
+            return (
+                f"waits for its {task.waits_for}{_holder(detail)}"
+                if task.waits_for == WORKSPACE
+                else (f"waits for {task.waits_for}")
+            )
         case _ if task.not_before > now:
             failed = counted(task.retries, "failure")
             wait = f"waits {seconds(task.not_before - now)} for another try ({failed} so far{_why(detail)})"
@@ -69,6 +74,11 @@ def _standing(detail: SessionDetail, task: Task, workers: Workers, now: int) -> 
         case _:
             waited = f"waits for a worker, {age(now - task.not_before)} so far" if task.not_before else ""
             return (waited or "waits for a worker") + _by_whom(task, workers)
+
+
+def _holder(detail: SessionDetail) -> str:
+    told = [event for event in detail.events if event.type is EventType.TASK_WAITING]
+    return f", which {told[-1].data.get('holder')} is changing" if told else ""
 
 
 def _by_whom(task: Task, workers: Workers) -> str:
@@ -100,7 +110,7 @@ def _paused(detail: SessionDetail, now: int) -> list[str]:
     ended = detail.state.runtime_state.termination
     if detail.state.status is not SessionStatus.PAUSED or ended is None:
         return []
-    why = f"{ended.error_type}: {ended.message}" if ended.error_type else _PAUSED_BY
+    why = f"{ended.error_type}: {ended.message}" if ended.error_type else ended.message or _PAUSED_BY
     return [f"paused since {clock_time(ended.at)} ({age(now - ended.at)} ago): {why}"]
 
 

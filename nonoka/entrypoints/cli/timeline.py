@@ -38,6 +38,13 @@ class Timeline:
             EventType.CALL_STARTED: self._call_started,
             EventType.CALL_FINISHED: self._call_finished,
             EventType.CALL_SETTLED: self._call_settled,
+            EventType.CALL_ASKED: self._asked,
+            EventType.CALL_DECIDED: lambda event: self._line(
+                f"decided by a person: {_text(event, 'tool_call_id')}: {_text(event, 'decision')}", "strong"
+            ),
+            EventType.TASK_WAITING: lambda event: self._line(
+                f"{_text(event, 'task')} waits: {_text(event, 'holder')} is changing its workspace", "warn"
+            ),
             EventType.TURN_RETRIED: self._retried,
             EventType.TURN_RELEASED: self._released,
             EventType.TURN_FINISHED: self._finished,
@@ -46,6 +53,13 @@ class Timeline:
             EventType.SESSION_COMPLETED: lambda event: [],
             EventType.SESSION_FAILED: self._failed,
             EventType.SESSION_CANCELLED: lambda event: self._line("cancelled", "bad"),
+            EventType.SESSION_ROLLED_BACK: self._rolled_back,
+            EventType.ROLLBACK_REFUSED: lambda event: self._line(
+                f"not rolled back: {_text(event, 'why')}", "warn"
+            ),
+            EventType.SESSION_FORKED: lambda event: self._line(
+                f"forked from {_text(event, 'from')} at the end of turn {_number(event, 'turn')}", "dim"
+            ),
             EventType.SESSION_REPAIRED: lambda event: self._line(
                 f"repaired: {_text(event, 'why')}; it goes on", "warn"
             ),
@@ -173,11 +187,32 @@ class Timeline:
             "replay": "it runs again",
             "tell": "it is not run again, the model is told",
             "fail": "it must not run again",
+            "probe": "its tool looks whether it happened",
+            "ask": "somebody has to say whether it happened",
+            "ended": "it is over",
         }.get(_text(event, "outcome"), _text(event, "outcome"))
-        return self._line(f"settled: {self._call(event)} was interrupted; {outcome}", "warn")
+        return self._line(f"settled: {self._call(event)} was interrupted{_workspace(event)}; {outcome}", "warn")
+
+    def _asked(self, event: Event) -> list[Span]:
+        return self._line(f"did {self._call(event)} happen? nonoka sessions answer", "warn")
+
+    def _rolled_back(self, event: Event) -> list[Span]:
+        files = event.data.get("files")
+        how_many = counted(len(files), "file") if isinstance(files, list) else "no file"
+        return self._line(f"rolled back to the end of turn {_number(event, 'to')} ({how_many})", "strong")
 
     def _call(self, event: Event) -> str:
         return called(_text(event, "tool"), self._arguments.get(_text(event, "tool_call_id")))
+
+
+def _workspace(event: Event) -> str:
+    if "repository" in event.data:
+        return f", and git itself was run ({_text(event, 'repository')}): nothing was rolled back"
+    if "rolled_back" not in event.data:
+        return ""
+    kept = event.data.get("kept")
+    left = f", {counted(len(kept), 'file')} left as they are" if isinstance(kept, list) else ""
+    return f", {counted(_number(event, 'rolled_back'), 'file')} rolled back{left}"
 
 
 def called(tool: str, arguments: JsonValue) -> str:

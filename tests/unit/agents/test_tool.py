@@ -325,7 +325,9 @@ def test_what_can_not_be_a_tool_is_refused_where_it_is_made(function: Any, why: 
     ("options", "why"),
     [
         ({"effect": "readonly"}, "effect is one of 'read_only', 'workspace', 'idempotent', 'external'"),
-        ({"on_uncertain": "ask"}, "on_uncertain is one of"),
+        ({"on_uncertain": "guess"}, "on_uncertain is one of"),
+        ({"on_uncertain": "probe"}, "belong together"),
+        ({"on_uncertain": "tell", "probe": len}, "belong together"),
         ({"timeout_s": 0}, "above 0"),
         ({"timeout_s": float("nan")}, "above 0"),
         ({"name": "with space"}, "a tool's name is"),

@@ -47,7 +47,7 @@ def effects(*given: Effect) -> CallPlans:
         ([EXT, READ], [0]),
         ([EXT, EXT], [0]),
         ([Effect.IDEMPOTENT, READ], [0]),
-        ([Effect.WORKSPACE, Effect.WORKSPACE], [0]),
+        ([READ, Effect.WORKSPACE], [0]),
     ],
 )
 async def test_only_calls_that_read_begin_side_by_side(given: list[Effect], begun: list[int]) -> None:

@@ -23,6 +23,7 @@ from nonoka.engine.ports import Ports
 from nonoka.records.base import JsonObject
 from nonoka.records.tool import CallResult, CallState
 from tests.support.manual_clock import ManualClock
+from tests.support.played_workspace import PlayedSnapshots, PlayedUse, PlayedWorktrees
 from tests.support.sessions import new_session
 
 WHOLE = "".join(f"line {n} é\n" for n in range(10_000))
@@ -44,6 +45,9 @@ def ports(tmp_path: Path) -> Ports:
         models=ModelCatalog({}),
         processes=LocalProcesses(tmp_path, clock),
         artifacts=ArtifactFiles(tmp_path / "artifacts"),
+        snapshots=PlayedSnapshots(),
+        workspace_use=PlayedUse(),
+        worktrees=PlayedWorktrees(),
         agents=Registry(),
     )
 

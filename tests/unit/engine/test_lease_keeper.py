@@ -23,6 +23,7 @@ from nonoka.ports.store import LEASE_MS
 from nonoka.records.commit import Claim, Committed, NewSignal
 from nonoka.records.signal import SignalKind
 from tests.support.manual_clock import ManualClock
+from tests.support.played_workspace import PlayedSnapshots, PlayedUse, PlayedWorktrees
 from tests.support.sessions import new_session
 
 
@@ -48,6 +49,9 @@ class Setup:
             models=ModelCatalog({}),
             processes=LocalProcesses(home, self.clock),
             artifacts=ArtifactFiles(home),
+            snapshots=PlayedSnapshots(),
+            workspace_use=PlayedUse(),
+            worktrees=PlayedWorktrees(),
             agents=Registry(),
         )
         self.keeper = LeaseKeeper(self.ports, "w1", self.running, self._hand_back)

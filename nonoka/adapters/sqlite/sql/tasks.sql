@@ -88,8 +88,12 @@ UPDATE tasks SET not_before = :now, sent_at = NULL, sends = 0
 WHERE session_id = :session_id AND status = 'ready' AND not_before > :now;
 
 -- name: highest_turn
-SELECT COALESCE(MAX(CAST(substr(key, 6) AS INTEGER)), 0) AS number FROM tasks
-WHERE session_id = :session_id AND kind = 'turn';
+SELECT MAX(
+    COALESCE((
+        SELECT MAX(CAST(substr(key, 6) AS INTEGER)) FROM tasks WHERE session_id = :session_id AND kind = 'turn'
+    ), 0),
+    COALESCE((SELECT json_extract(state_json, '$.turn_count') FROM checkpoints WHERE session_id = :session_id), 0)
+) AS number;
 
 -- name: renew
 UPDATE tasks SET lease_expires_at = :lease_expires_at WHERE status = 'running' AND lease_owner = :worker_id
@@ -104,3 +108,17 @@ WHERE task_id = :task_id AND status = 'running' AND fence = :fence;
 
 -- name: owned_count
 SELECT COUNT(*) AS number FROM tasks WHERE status = 'running' AND lease_owner = :worker_id;
+
+-- name: wait
+UPDATE tasks SET
+    status = 'waiting', waits_for = :waits_for, not_before = :not_before, retries = :retries, deaths = :deaths,
+    fence = fence + 1, lease_owner = NULL, lease_expires_at = NULL, sent_at = NULL, sends = 0
+WHERE task_id = :task_id;
+
+-- name: wake
+UPDATE tasks SET status = 'ready', waits_for = NULL, sent_at = NULL, sends = 0
+WHERE task_id = :task_id AND status = 'waiting';
+
+-- name: wake_session
+UPDATE tasks SET status = 'ready', waits_for = NULL, sent_at = NULL, sends = 0
+WHERE session_id = :session_id AND status = 'waiting' AND waits_for = 'workspace';

@@ -52,6 +52,8 @@ def test_every_named_statement_prepares(db: sqlite3.Connection, table: str, name
         ("cli_sessions", "newest", "cli_sessions_newest"),
         ("cli_sessions", "by_enqueue_key", "cli_sessions_enqueue_key"),
         ("tasks", "ready", "tasks_ready"),
+        ("memory_entries", "from_position", "PRIMARY KEY"),
+        ("memory_entries", "withdraw", "PRIMARY KEY"),
     ],
 )
 def test_what_runs_often_follows_an_index(db: sqlite3.Connection, table: str, name: str, index: str) -> None:
@@ -60,6 +62,14 @@ def test_what_runs_often_follows_an_index(db: sqlite3.Connection, table: str, na
     names = set(re.findall(r":([a-z_]+)", statement))
     plan = db.execute(f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(names, "[]")).fetchall()
     assert any(index in row[3] for row in plan), plan
+
+
+@pytest.mark.parametrize("name", ["highest", "newest"])
+def test_the_end_of_a_conversation_is_found_without_reading_it(db: sqlite3.Connection, name: str) -> None:
+    """It is taken from the end of the primary key, and nothing is sorted."""
+    statement = f"EXPLAIN QUERY PLAN {queries('memory_entries')[name]}"
+    plan = [row[3] for row in db.execute(statement, {"session_id": "s"})]
+    assert plan == ["SEARCH memory_entries USING PRIMARY KEY (session_id=?)"]
 
 
 def test_a_list_is_read_in_the_order_of_its_index(db: sqlite3.Connection) -> None:

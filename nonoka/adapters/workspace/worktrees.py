@@ -1,0 +1,113 @@
+"""Worktrees in the user's own repository: the one place that writes there, because the user asked for it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from nonoka.adapters.workspace.git import Git, GitFailed, clean_environment
+from nonoka.adapters.workspace.stopping import Stop, in_thread
+from nonoka.adapters.workspace.user_repository import find_repository
+from nonoka.errors import WorkspaceError
+
+#: The user's configuration holds, but for what would run programs of theirs, or ask for something.
+_QUIET = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+)
+_OURS = ("user.name=nonoka", "user.email=nonoka@localhost")
+T = TypeVar("T")
+
+
+class GitWorktrees:
+    """The Worktrees port over ``git worktree``."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="nonoka-worktrees")
+
+    async def make(self, repository: Path, target: Path, branch: str, *, empty: bool = False) -> None:
+        """``target`` is a worktree of HEAD on a new branch; one that was begun and not ended is made anew.
+
+        ``empty``: its index is HEAD's, and none of its files are there yet.
+        """
+        await self._run(repository, lambda git: _make(git, repository, target, branch, empty=empty))
+        if empty:
+            await self._run(target, lambda git: git.run("read-tree", "HEAD", options=_QUIET))
+
+    async def commit(self, worktree: Path, message: str) -> str | None:
+        """What changed in it is committed: the commit's id, None where nothing had changed."""
+        return await self._run(worktree, lambda git: _commit(git, message))
+
+    async def remove(self, worktree: Path) -> None:
+        """The working tree is gone, with what was not committed; its branch stays."""
+        await self._run(worktree, lambda git: _remove(git, worktree))
+
+    async def _run(self, directory: Path, work: Callable[[Git], T]) -> T:
+        return await in_thread(self._threads, lambda stop: work(_git(directory, stop)))
+
+
+def _git(directory: Path, stop: Stop) -> Git:
+    return Git(directory, clean_environment(), stop)
+
+
+def _make(git: Git, repository: Path, target: Path, branch: str, *, empty: bool) -> None:
+    if find_repository(repository) is None:
+        raise WorkspaceError(
+            f"{str(repository)!r} is in no git repository, so it can have no worktree; see: git init"
+        )
+    if not git.run("rev-parse", "--verify", "--quiet", "HEAD", ok=(0, 1)):
+        raise WorkspaceError(f"the repository of {str(repository)!r} has no commit yet; make one first")
+    if _is_made(target, branch):
+        return
+    if target.exists() and any(target.iterdir()):
+        if not _was_begun(target):
+            raise WorkspaceError(f"{str(target)!r} is not empty; a worktree needs a directory of its own")
+        shutil.rmtree(target)
+    ref = f"refs/heads/{branch}"
+    begun = git.run("rev-parse", "--verify", "--quiet", ref, ok=(0, 1))
+    new = () if begun else ("-b", branch)
+    # forced, since what a kill left registered at this place is ours
+    force: tuple[str, ...] = ("--force", "--force")
+    where = (str(target), branch) if begun else (str(target), "HEAD")
+    force = (*force, "--no-checkout") if empty else force
+    git.run("worktree", "add", "--quiet", *force, *new, *where, options=_QUIET)
+
+
+def _remove(git: Git, worktree: Path) -> None:
+    if worktree.exists():
+        git.run("worktree", "remove", "--force", "--force", str(worktree))
+
+
+def _is_made(target: Path, branch: str) -> bool:
+    found = find_repository(target)
+    if found is None or found.top != target or _was_begun(target):
+        return False
+    return (found.git_dir / "HEAD").read_text().strip() == f"ref: refs/heads/{branch}"
+
+
+def _was_begun(target: Path) -> bool:
+    """Whether git was killed while it made the worktree: it locks one until it is whole."""
+    found = find_repository(target)
+    if found is None or found.top != target:
+        return False
+    lock = found.git_dir / "locked"
+    return lock.is_file() and lock.read_text().strip() == "initializing"
+
+
+def _commit(git: Git, message: str) -> str | None:
+    git.run("add", "--all", "--", ".", ":(exclude).nonoka", options=_QUIET)
+    try:
+        git.run("diff", "--cached", "--quiet", "--no-ext-diff", options=_QUIET)
+    except GitFailed:
+        known = git.run("config", "--get", "user.email", ok=(0, 1))
+        options = (*_QUIET, *(() if known else _OURS))
+        git.run("commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message, options=options)
+        return git.run("rev-parse", "HEAD").decode().strip()
+    return None

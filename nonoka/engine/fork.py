@@ -1,0 +1,119 @@
+"""A new session that begins as a copy of another one: its conversation, usage and workspace as of a turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nonoka.decisions.rollback import Target, target_of
+from nonoka.engine.accept import worktree_of, worktree_path
+from nonoka.engine.ports import Ports
+from nonoka.errors import UsageError
+from nonoka.records.base import JsonObject
+from nonoka.records.commit import NewSession, SessionDetail
+from nonoka.records.event import Event, EventType, NewEvent
+from nonoka.records.memory import MemoryEntry
+from nonoka.records.runtime import RuntimeUsage, SessionRuntimeState, Termination
+from nonoka.records.session import SessionIndex, SessionState, SessionStatus
+from nonoka.records.workspace import Isolation
+
+
+async def fork(
+    ports: Ports, session_id: str, turn: int, *, isolation: Isolation, directory: Path | None
+) -> SessionIndex:
+    """The new session is stored, paused, and its workspace written out; the old one is as it was.
+
+    The workspace is ``directory``, which must be new or empty (None: one beside the old workspace), or a git
+    working tree of the repository there. Raises UsageError, WorkspaceError.
+    """
+    detail = await ports.store.detail(session_id)
+    entries = detail.state.memory_entries
+    target = target_of(turn, entries, await ports.store.snapshots_of(session_id))
+    if target is None:
+        raise UsageError(
+            f"the conversation of {session_id} has no turn {turn}; see: nonoka sessions show {session_id}"
+        )
+    kept = tuple(entry for entry in entries if entry.position < target.position)
+    fork_id = ports.clock.new_id()
+    index = _index(detail, fork_id, ports.clock.now_ms(), isolation, directory)
+    await _write_out(ports, detail, target, index)
+    await ports.store.create_session(_copy(detail, index, kept, target, turn))
+    return index
+
+
+def _index(
+    detail: SessionDetail, fork_id: str, now: int, isolation: Isolation, directory: Path | None
+) -> SessionIndex:
+    old = detail.index
+    metadata: JsonObject = {}
+    repository = old.worktree.repository if old.worktree else old.working_dir
+    if isolation == "worktree":
+        working_dir = worktree_path(repository, fork_id)
+        metadata["worktree"] = worktree_of(repository, fork_id).model_dump()
+    else:
+        place = Path(repository)
+        working_dir = directory or place.with_name(f"{place.name}.nonoka-forks") / fork_id
+    return SessionIndex(
+        session_id=fork_id,
+        title=old.title,
+        working_dir=str(working_dir),
+        agent=old.agent,
+        model=old.model,
+        created_at=now,
+        last_active=now,
+        parent=old.session_id,
+        metadata=metadata,
+    )
+
+
+async def _write_out(ports: Ports, detail: SessionDetail, target: Target, index: SessionIndex) -> None:
+    workspace = Path(detail.index.working_dir)
+    snapshot_id = target.snapshot_id
+    if snapshot_id is None:
+        name = f"fork-{index.session_id}"
+        snapshot_id = (await ports.snapshots.take(workspace, detail.index.session_id, name)).snapshot_id
+    place = Path(index.working_dir)
+    if index.worktree is not None:
+        await ports.worktrees.make(Path(index.worktree.repository), place, index.worktree.branch, empty=True)
+    await ports.snapshots.write_out(workspace, snapshot_id, place)
+
+
+def _copy(
+    detail: SessionDetail, index: SessionIndex, entries: tuple[MemoryEntry, ...], target: Target, turn: int
+) -> NewSession:
+    usage = _usage_until(turn, detail.events)
+    paused = Termination(reason="paused", at=index.created_at, message=f"forked at the end of turn {turn}")
+    origin: JsonObject = {"from": detail.index.session_id, "turn": turn, "snapshot": target.snapshot_id}
+    about: JsonObject = {"agent": index.agent, "model": index.model, "working_dir": index.working_dir}
+    return NewSession(
+        index=index,
+        state=SessionState(
+            session_id=index.session_id,
+            status=SessionStatus.PAUSED,
+            start_time=index.created_at,
+            turn_count=turn,
+            runtime_state=SessionRuntimeState(
+                limits=detail.state.runtime_state.limits, usage=usage, session_usage=usage, termination=paused
+            ),
+        ),
+        entries=entries,
+        events=(
+            NewEvent(type=EventType.SESSION_CREATED, data=about),
+            NewEvent(type=EventType.SESSION_FORKED, data=origin),
+        ),
+    )
+
+
+def _usage_until(turn: int, events: tuple[Event, ...]) -> RuntimeUsage:
+    """What the turns up to this one used: each answer's event says what it cost, each call that began counts."""
+    total = RuntimeUsage()
+    begun: set[str] = set()
+    for event in events:
+        at = event.data.get("turn")
+        if not isinstance(at, int) or at > turn:
+            continue
+        spent = event.data.get("usage")
+        if event.type is EventType.MODEL_ANSWERED and isinstance(spent, dict):
+            total = total.plus(RuntimeUsage.model_validate({**spent, "model_turns": 1}))
+        if event.type is EventType.CALL_STARTED:
+            begun.add(str(event.data["tool_call_id"]))
+    return total.plus(RuntimeUsage(tool_calls=len(begun)))

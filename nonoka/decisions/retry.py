@@ -11,15 +11,18 @@ SOLITARY_DEATHS = 2
 
 FIRST_BACKOFF_MS = 500
 LONGEST_BACKOFF_MS = 120_000
+#: A server that asks for a longer wait is mistaken; beyond some such number there is no date.
+LONGEST_ASKED_MS = 30 * 24 * 3_600_000
 
 
 def backoff_ms(retries: int, lot: float, retry_after_ms: int | None = None) -> int:
     """How long to wait after that many earlier failures: exponential, jittered by ``lot`` from [0, 1).
 
-    Never shorter than what the server asked for, and then at most a tenth longer.
+    Never shorter than what the server asked for (30 days count at most), and then at most a tenth longer.
     """
     if retry_after_ms is not None:
-        return retry_after_ms + round(retry_after_ms * 0.1 * lot)
+        asked = min(retry_after_ms, LONGEST_ASKED_MS)
+        return asked + round(asked * 0.1 * lot)
     longest = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(retries, 20))
     return round(longest * (0.5 + 0.5 * lot))
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 from nonoka.agents.agent import Agent
 from nonoka.decisions import rollback, turn
+from nonoka.decisions.conversation_repair import Repair, repair_conversation
+from nonoka.decisions.conversation_rules import first_fault
 from nonoka.decisions.turn import (
     AdvanceCalls,
     CallModel,
@@ -28,9 +32,11 @@ from nonoka.engine.workspace import after_commit, keep_work, prepare
 from nonoka.errors import ModelFailure, WorkspaceError
 from nonoka.ports.store import Decide
 from nonoka.records.commit import Claim, Committed, SessionView
-from nonoka.records.memory import ToolCall
+from nonoka.records.memory import MemoryEntry, ToolCall
 from nonoka.records.model import ModelAnswer, ModelRequest
 from nonoka.records.tool import CallStart, CallState, Effect
+
+log = logging.getLogger(__name__)
 
 
 class TurnRunner:
@@ -99,7 +105,10 @@ class TurnRunner:
 
     async def _ask(self, claim: Claim, view: SessionView, agent: Agent) -> Committed:
         try:
-            answer = await self._answer(claim, view, agent)
+            entries, repair = await self._conversations.whole(view)
+            if repair is not None:
+                return await self._repair(claim, repair)
+            answer = await self._answer(claim, view, agent, entries)
         except ModelFailure as failure:
             failed = turn.Failure(failure.kind, str(failure), failure.transient, failure.retry_after_ms)
             return await self._commit(claim, deciding(turn.retry_later, failed, self._ports.clock.lot()))
@@ -110,10 +119,15 @@ class TurnRunner:
             claim, deciding(turn.record_answer, answer, plans, work), durable=_changes_something(plans)
         )
 
-    async def _answer(self, claim: Claim, view: SessionView, agent: Agent) -> ModelAnswer:
-        entries, fault = await self._conversations.whole(claim.session_id)
-        if fault is not None:
+    async def _repair(self, claim: Claim, repair: Repair) -> Committed:
+        if (fault := first_fault(repair.entries)) is not None:
             raise ModelFailure("bad_request", f"the conversation can't be sent: {fault}", transient=False)
+        log.warning("conversation_repaired session=%s: %s", claim.session_id, "; ".join(repair.done))
+        return await self._commit(claim, deciding(repair_conversation, repair))
+
+    async def _answer(
+        self, claim: Claim, view: SessionView, agent: Agent, entries: tuple[MemoryEntry, ...]
+    ) -> ModelAnswer:
         model = await self._ports.models.get(view.index.model)
         deadline = view.state.runtime_state.deadline_at
         request = ModelRequest(

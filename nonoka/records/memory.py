@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from functools import cached_property
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from nonoka.records.base import JsonObject, Record
 
@@ -48,12 +49,32 @@ class MemoryEntry(Record):
 
     @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The calls this entry asks for, in the order asked; empty for a plain answer."""
+        """The calls this entry asks for, in the order asked; empty for a plain answer.
+
+        A store may have been changed by hand: what is no call is left out, what a call lacks is empty.
+        """
         calls: JsonValue = self.metadata.get("tool_calls", [])
-        return tuple(ToolCall.model_validate(call) for call in calls) if isinstance(calls, list) else ()
+        found = [_read_call(call) for call in calls] if isinstance(calls, list) else []
+        return tuple(call for call in found if call is not None)
 
     @property
     def tool_call_id(self) -> str | None:
         """For a tool entry: the call whose result this is."""
         found = self.metadata.get("tool_call_id")
         return found if isinstance(found, str) else None
+
+
+def _read_call(call: JsonValue) -> ToolCall | None:
+    try:
+        return ToolCall.model_validate(call)
+    except ValidationError:
+        if not isinstance(call, dict):
+            return None
+    texts = {key: value for key in ("id", "name", "model_id") if isinstance(value := call.get(key), str)}
+    args = call.get("args") or {}
+    return ToolCall(
+        id=texts.get("id", ""),
+        name=texts.get("name", ""),
+        args=args if isinstance(args, dict | str) else json.dumps(args),
+        model_id=texts.get("model_id", ""),
+    )

@@ -7,6 +7,9 @@
 
 Replies are given in order, one a request, or by a function of the request (then a replayed request gets the
 same answer). A request past the last reply gets a 400, so that a test ends. Everything closes at the end.
+
+It is as strict as the strictest provider: a request whose calls don't each have one result right after them
+gets a 400, and the block that used the server fails.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
+
+from tests.support.call_order import check_calls_answered, check_outputs_follow
 
 Json = dict[str, Any]
 
@@ -40,10 +45,16 @@ class Reply:
     body: Json | str = field(default_factory=dict)
     #: answer nothing at all: "stall" until the client hangs up, "drop" at once
     silent: Literal["stall", "drop"] | None = None
+    #: before each frame of a stream, unless the server is closing
+    pause_s: float = 0
 
     def ending(self, end: End) -> Reply:
         """The same reply, with another end; but for "done" it has no finish reason and no usage."""
         return replace(self, end=end)
+
+    def trickling(self, pause_s: float) -> Reply:
+        """The same reply, each frame of it after a pause."""
+        return replace(self, pause_s=pause_s)
 
     def named(self, *headers: tuple[str, str]) -> Reply:
         """The same reply, with these headers as well."""
@@ -135,6 +146,8 @@ class OpenAIServer:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self.requests: list[Request] = []
+        #: Why requests were refused that no strict provider takes.
+        self.refused: list[str] = []
         #: Set once a client has hung up on a reply that stalls.
         self.hung_up = threading.Event()
         server = self
@@ -160,11 +173,18 @@ class OpenAIServer:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._closing.set()
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
+        if kind is None:
+            assert self.refused == [], "a strict provider would have refused what was sent"
+
+    def pause(self, seconds: float) -> None:
+        """Let that time pass, or what is left until the server closes."""
+        if seconds:
+            self._closing.wait(seconds)
 
     def wait_for_requests(self, count: int, *, within_s: float = 20) -> None:
         """Return once that many requests have come in; fails if they don't in time."""
@@ -179,6 +199,11 @@ class OpenAIServer:
         with self._lock:
             self.requests.append(request)
             number = len(self.requests)
+        try:
+            _be_strict(request.body)
+        except (AssertionError, LookupError, ValueError) as error:
+            self.refused.append(f"request {number}: {error!r}")
+            return status(400, f"no strict provider takes this: {error!r}")
         if callable(self._replies):
             return self._replies(request)
         if number <= len(self._replies):
@@ -221,6 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_head(reply, "text/event-stream", ("Transfer-Encoding", "chunked"))
         sent = [*reply.frames, *reply.last_frames, "[DONE]"] if reply.end == "done" else reply.frames
         for frame in sent:
+            self.owner.pause(reply.pause_s)
             self._send_chunk(f"data: {frame if isinstance(frame, str) else json.dumps(frame)}\n\n".encode())
         if reply.end in ("done", "close"):
             self.wfile.write(b"0\r\n\r\n")
@@ -244,6 +270,13 @@ class _Handler(BaseHTTPRequestHandler):
                 self.owner.hung_up.set()
                 break
         connection.shutdown(socket.SHUT_RDWR)
+
+
+def _be_strict(body: Json) -> None:
+    if "messages" in body:
+        check_calls_answered(body["messages"])
+    elif isinstance(body.get("input"), list):
+        check_outputs_follow(body["input"])
 
 
 def _chunk(delta: Json, finish: str | None = None) -> Json:

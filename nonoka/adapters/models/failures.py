@@ -8,6 +8,7 @@ from nonoka.errors import ModelFailure
 
 #: Statuses that say "try again" without being 5xx: request timeout, conflict, too early.
 _TRANSIENT_4XX = {408, 409, 425}
+_MEND_REQUEST = "mend what it names, then retry; or start again with another --model"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,11 @@ def failure_of_status(
             transient=True,
             retry_after_ms=waits,
         )
-    return ModelFailure("bad_request", f"{asked.server} refused the request ({status}){because}", transient=False)
+    return ModelFailure(
+        "bad_request",
+        f"{asked.server} refused the request ({status}){because}; {_MEND_REQUEST}",
+        transient=False,
+    )
 
 
 def quota_used_up(asked: Asked, status: int, said: str) -> ModelFailure:
@@ -107,7 +112,9 @@ def server_broke(asked: Asked, why: str) -> ModelFailure:
 
 def refused(asked: Asked, why: str) -> ModelFailure:
     """The same request will never be answered."""
-    return ModelFailure("bad_request", f"{asked.server} refused the request: {why}", transient=False)
+    return ModelFailure(
+        "bad_request", f"{asked.server} refused the request: {why}; {_MEND_REQUEST}", transient=False
+    )
 
 
 def empty_answer(asked: Asked, why: str = "") -> ModelFailure:

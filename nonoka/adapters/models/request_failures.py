@@ -60,6 +60,8 @@ def failure_of(error: Exception, asked: Asked, *, begun: bool, secrets: Sequence
             return failures.cut_off(asked, said) if begun else failures.no_connection(asked, said)
         case ModelAPIError() if error.in_stream:
             return failures.server_broke(asked, said)
+        case ModelAPIError(__cause__=ValueError()):
+            return failures.server_broke(asked, f"its answer can't be read: {said}")
         case ModelAPIError():
             return failures.cut_off(asked, said) if begun else failures.server_broke(asked, said)
         case UserError():

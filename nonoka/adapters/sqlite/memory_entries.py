@@ -1,4 +1,4 @@
-"""Table ``memory_entries``: the conversation, append-only. What was withdrawn stays, and only its place counts."""
+"""Table ``memory_entries``: the conversation, append-only; of what was withdrawn only the position counts."""
 
 from __future__ import annotations
 

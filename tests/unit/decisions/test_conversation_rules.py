@@ -37,12 +37,32 @@ def test_each_call_followed_by_its_one_result_can_be_sent(parts: list[str]) -> N
     assert first_fault(conversation(*parts)) is None
 
 
-def test_equal_ids_in_two_messages_are_judged_by_message() -> None:
-    """Models repeat ids: a set of them would call the second pair answered by the first."""
-    assert first_fault(conversation("u", "a:x", "t:x", "a:x", "t:x")) is None
-    assert first_fault(conversation("u", "a:x", "t:x", "a:x", "u")) is not None
-    assert first_fault(conversation("u", "a:x,x", "t:x", "t:x")) is None
-    assert first_fault(conversation("u", "a:x,x", "t:x")) is not None
+def test_an_id_is_used_once() -> None:
+    """Ours are; models repeat theirs, and some providers refuse that though each call has its result."""
+    for parts, place in [
+        (("u", "a:x", "t:x", "a:x", "t:x"), 3),
+        (("u", "a:x", "t:x", "a:x", "u"), 3),
+        (("u", "a:x,x", "t:x", "t:x"), 1),
+    ]:
+        assert f"position {place}" in str(first_fault(conversation(*parts)))
+    assert "position 1" in str(first_fault(conversation("u", "a:x", "t:x"), {"x"}))
+
+
+@pytest.mark.parametrize("call_id", ["", " ", "a b", "functions.f:0", "\ud83d", "x" * 41, "é"])
+def test_an_id_that_some_server_refuses_is_a_fault(call_id: str) -> None:
+    found = [entry(0, "u"), entry(1, f"a: {call_id}"), entry(2, f"t:{call_id}")]
+    calls = [ToolCall(id=call_id, name="tool", args={}).model_dump(mode="json")]
+    found[1] = found[1].model_copy(update={"metadata": {"tool_calls": calls}})
+    assert "position 1" in str(first_fault(found))
+
+
+@pytest.mark.parametrize("calls", [7, "x", {}, [7], [None], [{"id": "x", "name": "f", "args": {}}, "y"]])
+def test_calls_that_are_none_are_a_fault_of_an_assistants_entry_only(calls: object) -> None:
+    for role, fault in ((MemoryRole.ASSISTANT, True), (MemoryRole.USER, False)):
+        broken = MemoryEntry.model_validate(
+            {"position": 0, "role": role, "content": "", "metadata": {"tool_calls": calls}}
+        )
+        assert bool(first_fault([broken])) is fault
 
 
 @pytest.mark.parametrize(

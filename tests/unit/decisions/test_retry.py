@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nonoka.decisions.retry import FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, backoff_ms, resend_after_ms
+from nonoka.decisions.retry import (
+    FIRST_BACKOFF_MS,
+    LONGEST_ASKED_MS,
+    LONGEST_BACKOFF_MS,
+    backoff_ms,
+    resend_after_ms,
+)
 
 LOTS = st.floats(0, 1, exclude_max=True)
 
@@ -33,6 +39,12 @@ def test_waits_are_jittered() -> None:
 @given(asked_ms=st.integers(0, 10**8), retries=st.integers(0, 8), lot=LOTS)
 def test_a_wait_is_never_shorter_than_what_the_server_asked_for(asked_ms: int, retries: int, lot: float) -> None:
     assert asked_ms <= backoff_ms(retries, lot, asked_ms) <= round(asked_ms * 1.1)
+
+
+@given(asked_ms=st.integers(LONGEST_ASKED_MS, 10**30), lot=LOTS)
+def test_a_server_that_asks_for_an_age_is_not_believed(asked_ms: int, lot: float) -> None:
+    """The wait stays a date that can be stored."""
+    assert LONGEST_ASKED_MS <= backoff_ms(0, lot, asked_ms) <= round(LONGEST_ASKED_MS * 1.1)
 
 
 def test_an_unclaimed_task_is_sent_again_at_doubling_intervals_up_to_a_minute() -> None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from nonoka.engine.conversations import KEPT, Conversations
+from nonoka.records.commit import SessionView
 from nonoka.records.memory import MemoryEntry, MemoryRole
+from nonoka.records.runtime import SessionRuntimeState
+from nonoka.records.task import Task, TaskStatus
+from tests.support.manual_clock import ManualClock
+from tests.support.sessions import new_session
 
 CALLS = {"tool_calls": [{"id": "call_1_0", "name": "look", "args": {}}]}
 
@@ -20,6 +25,15 @@ class Reads:
         return [entry for entry in self.entries if entry.position >= from_position]
 
 
+def view(session_id: str = "s", *, rewrites: int = 0, next_position: int = 9) -> SessionView:
+    """The session as its claim finds it."""
+    new = new_session(ManualClock(), session_id=session_id)
+    runtime = SessionRuntimeState(rewrites=rewrites)
+    task = Task(task_id="t", session_id=session_id, kind="turn", key="turn:1", status=TaskStatus.RUNNING)
+    state = new.state.model_copy(update={"runtime_state": runtime})
+    return SessionView(now=0, task=task, index=new.index, state=state, next_position=next_position)
+
+
 def entry(position: int, role: MemoryRole, **metadata: object) -> MemoryEntry:
     return MemoryEntry.model_validate({"position": position, "role": role, "content": "x", "metadata": metadata})
 
@@ -28,11 +42,11 @@ async def test_a_second_turn_reads_only_what_is_new() -> None:
     """And sees all of it."""
     store = Reads(entry(0, MemoryRole.USER), entry(1, MemoryRole.ASSISTANT))
     conversations = Conversations(store)  # type: ignore[arg-type]  # only this method is used
-    await conversations.whole("s")
+    await conversations.whole(view())
     store.entries.append(entry(2, MemoryRole.USER))
-    entries, fault = await conversations.whole("s")
+    entries, repair = await conversations.whole(view())
     assert [e.position for e in entries] == [0, 1, 2]
-    assert fault is None
+    assert repair is None
     assert store.asked_from == [0, 2]
 
 
@@ -40,10 +54,10 @@ async def test_what_cannot_be_sent_is_not_kept() -> None:
     """A call without its result, read by one whose claim was lost: the next look reads it again."""
     store = Reads(entry(0, MemoryRole.USER), entry(1, MemoryRole.ASSISTANT, **CALLS))
     conversations = Conversations(store)  # type: ignore[arg-type]
-    assert (await conversations.whole("s"))[1] is not None
+    assert (await conversations.whole(view()))[1] is not None
     store.entries.append(entry(2, MemoryRole.TOOL, tool_call_id="call_1_0"))
-    entries, fault = await conversations.whole("s")
-    assert fault is None
+    entries, repair = await conversations.whole(view())
+    assert repair is None
     assert len(entries) == 3
     assert store.asked_from == [0, 0]
 
@@ -53,8 +67,32 @@ async def test_only_so_many_conversations_are_kept() -> None:
     store = Reads(entry(0, MemoryRole.USER))
     conversations = Conversations(store)  # type: ignore[arg-type]
     for number in range(KEPT + 1):
-        await conversations.whole(str(number))
+        await conversations.whole(view(str(number)))
     store.asked_from.clear()
-    await conversations.whole(str(KEPT))
-    await conversations.whole("0")
+    await conversations.whole(view(str(KEPT)))
+    await conversations.whole(view("0"))
     assert store.asked_from == [1, 0]
+
+
+async def test_what_was_read_before_entries_were_withdrawn_is_read_anew() -> None:
+    """Another worker repaired it, or rolled it back: the count of rewrites says so."""
+    store = Reads(entry(0, MemoryRole.USER), entry(1, MemoryRole.ASSISTANT), entry(2, MemoryRole.USER))
+    conversations = Conversations(store)  # type: ignore[arg-type]
+    await conversations.whole(view())
+    store.entries[1:] = [entry(3, MemoryRole.USER)]
+    entries, repair = await conversations.whole(view(rewrites=1))
+    assert [e.position for e in entries] == [0, 3]
+    assert repair is None
+    assert store.asked_from == [0, 0]
+
+
+async def test_an_id_of_a_call_that_was_read_before_is_a_fault_of_what_follows() -> None:
+    """And the repair is of the whole conversation."""
+    told = entry(2, MemoryRole.TOOL, tool_call_id="call_1_0")
+    store = Reads(entry(0, MemoryRole.USER), entry(1, MemoryRole.ASSISTANT, **CALLS), told)
+    conversations = Conversations(store)  # type: ignore[arg-type]
+    assert (await conversations.whole(view()))[1] is None
+    store.entries += [entry(3, MemoryRole.ASSISTANT, **CALLS), told.model_copy(update={"position": 4})]
+    _, repair = await conversations.whole(view(next_position=5))
+    assert repair is not None
+    assert (repair.withdraw_from, [e.position for e in repair.anew]) == (3, [5, 6])

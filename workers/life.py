@@ -33,7 +33,7 @@ class Life:
         self._wrap = wrap
         self._die = die
         self._stack = AsyncExitStack()
-        self._beside: list[asyncio.Task[None]] = []
+        self._beside: list[asyncio.Task[Any]] = []
         self._stopping = False
         self._parts: WorkerParts
         self._feed: Feed
@@ -74,6 +74,9 @@ class Life:
             return
         self._stopping = True
         self._feeding.cancel()
+        # It may still look when the last of what runs has ended: then the end of the worker ends it.
+        current = asyncio.current_task()
+        self._beside += [current] if current is not None else []
         for _ in range(round(GRACE_S / 0.1)):
             if not len(self._parts.running):
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import os
 import signal
@@ -12,10 +13,15 @@ from types import FrameType
 
 from dramatiq import Worker
 
+from workers.forked import free_forked_children
+from workers.secrecy import hide_environment
+
 #: prctl(2): the signal that this process gets when its parent ends.
 _PR_SET_PDEATHSIG = 1
 #: How often a worker thread looks up from an empty queue, ms; only its end waits for that.
 _IDLE_MS = 200
+#: Between two signs of life.
+_PULSE_S = 1.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,8 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m workers.process", description=__doc__)
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--parent", type=int, default=None, help="end when this process has ended")
+    parser.add_argument("--pulse", type=int, default=None, help="write a byte there, each second, to show life")
     options = parser.parse_args(arguments)
     stop = threading.Event()
+    hide_environment()
+    if options.pulse is not None:
+        os.set_inheritable(options.pulse, False)
+        threading.Thread(target=_beat, args=(options.pulse,), name="pulse", daemon=True).start()
     if options.parent is not None:
         _end_with(options.parent, stop)
     # The project's own modules (agents) come last, so that none of them hides a package.
@@ -38,12 +49,22 @@ def main(arguments: list[str] | None = None) -> int:
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
+    free_forked_children()
     worker = Worker(broker, worker_threads=options.threads, worker_timeout=_IDLE_MS)
     worker.start()
     stop.wait()
     worker.stop()
     broker.close()
     return 0
+
+
+def _beat(pulse: int) -> None:
+    still = threading.Event()
+    # Nobody reads it any more once the supervisor is gone; then this process is told to stop anyway.
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            os.write(pulse, b".")
+            still.wait(_PULSE_S)
 
 
 def _end_with(parent: int, stop: threading.Event) -> None:

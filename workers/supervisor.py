@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,12 +13,15 @@ from types import FrameType
 
 from nonoka.settings import Settings
 from workers.middleware import EXIT_UNUSABLE
+from workers.secrecy import hide_environment
 
 #: Between two looks at the children.
 _LOOK_S = 0.1
 #: A child that lived shorter than this many looks is started again only after a pause that doubles.
 _SHORT_LIFE_LOOKS = 50
 _LONGEST_PAUSE_LOOKS = 300
+#: A child that has shown no sign of life for so many looks is ended (30 s, as long as a lease).
+SILENT_LOOKS = 300
 
 
 @dataclass(slots=True)
@@ -26,6 +30,9 @@ class _Slot:
     lived: int = 0
     pause: int = 0
     failures: int = 0
+    #: the reading end of the pipe into which the child writes while its interpreter moves; looks since it did
+    pulse: int = -1
+    silent: int = 0
 
 
 @dataclass(slots=True)
@@ -55,13 +62,15 @@ class _Supervisor:
         if slot.child is None:
             slot.pause -= 1
             if slot.pause <= 0:
-                slot.child, slot.lived = self._start(), 0
+                self._start(slot)
             return
         slot.lived += 1
         status = slot.child.poll()
         if status is None:
+            self._end_if_silent(slot, slot.child)
             return
         slot.child = None
+        os.close(slot.pulse)
         if status == EXIT_UNUSABLE:
             self.status = 1
             self.stop.set()
@@ -73,11 +82,37 @@ class _Supervisor:
             f"nonoka: a worker process ended with status {status}; starting another", file=sys.stderr, flush=True
         )
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _end_if_silent(self, slot: _Slot, child: subprocess.Popen[bytes]) -> None:
+        """A thread of the child can't see that none of them moves: a tool holds the interpreter."""
+        with contextlib.suppress(BlockingIOError):
+            if os.read(slot.pulse, 4096):
+                slot.silent = 0
+        slot.silent += 1
+        if slot.silent >= SILENT_LOOKS:
+            print(  # noqa: T201
+                f"nonoka: worker process {child.pid} has not moved for {SILENT_LOOKS * _LOOK_S:g} s; a tool may "
+                "be holding Python's interpreter lock. It is ended, and what it ran is settled",
+                file=sys.stderr,
+                flush=True,
+            )
+            child.kill()
+            slot.silent = 0
+
+    def _start(self, slot: _Slot) -> None:
+        slot.pulse, written = os.pipe()
+        os.set_blocking(slot.pulse, False)
+        try:
+            slot.child = self._started(written)
+        finally:
+            os.close(written)
+        slot.lived = slot.silent = 0
+
+    def _started(self, pulse: int) -> subprocess.Popen[bytes]:
         # -P: a directory of the project that is called "workers" must not hide this package.
         command = [sys.executable, "-P", "-m", "workers.process"]
         return subprocess.Popen(
-            [*command, "--threads", str(self.threads), "--parent", str(os.getpid())],
+            [*command, "--threads", str(self.threads), "--parent", str(os.getpid()), "--pulse", str(pulse)],
+            pass_fds=[pulse],
             env=os.environ | _as_environment(self.settings),
             cwd=self.settings.cwd,
             stdin=subprocess.DEVNULL,
@@ -102,6 +137,7 @@ def supervise(settings: Settings, *, processes: int, threads: int) -> int:
     One that dies is replaced. The first signal lets them finish or hand back (8 s), the second has them
     hand back at once, the third kills them. If this process is killed, the kernel tells them to stop.
     """
+    hide_environment()
     return _Supervisor(settings, threads, [_Slot() for _ in range(processes)]).run()
 
 

@@ -29,8 +29,8 @@ _VALUE = re.compile(
 def clean_environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment without what looks like a key or a secret, by name or by value.
 
-    Weakness: it goes by looks. A command also reads what its user may read: ~/.aws, ~/.netrc, and on most
-    systems the environment of the worker itself in /proc.
+    Weakness: it goes by looks. A command also reads what its user may read: ~/.aws, ~/.netrc, and in /proc the
+    environment of that user's other processes; a worker's own is closed to it (workers/secrecy.py).
     """
     return {name: value for name, value in env.items() if not _is_secret(name, value)}
 

@@ -50,7 +50,7 @@ def plain_value(value: object) -> JsonValue:
 def _plain(value: object, above: tuple[int, ...]) -> JsonValue:
     try:
         return _scalar(value) if _is_scalar(value) else _container(value, above)
-    except Exception:  # noqa: BLE001 — a value's own methods may raise anything; it is still to be shown
+    except BaseException:  # noqa: BLE001 — a value's own methods may raise anything, SystemExit too; it is still to be shown
         return safe_str(value)
 
 
@@ -142,7 +142,7 @@ def _free_name(name: str, taken: Callable[[str], bool]) -> str:
 def _field(value: object, name: str) -> object:
     try:
         return getattr(value, name)
-    except Exception as error:  # noqa: BLE001 — one bad field must not hide the others
+    except BaseException as error:  # noqa: BLE001 — one bad field must not hide the others
         return f"<raised {type(error).__name__}>"
 
 

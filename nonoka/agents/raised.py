@@ -12,6 +12,8 @@ from nonoka.records.tool import CallResult
 #: a traceback is for the one who wrote the tool; its end says most
 TRACEBACK_BYTES = 8_192
 MESSAGE_BYTES = 8_192
+#: so many of the exceptions of a group are named
+PARTS = 20
 
 
 class ToolRaised(Exception):
@@ -29,7 +31,7 @@ class ToolRaised(Exception):
 def failed_call(error: BaseException) -> CallResult:
     """The result of a call whose tool raised this: type and message, or a ToolFailure's own words."""
     cause = error.error if isinstance(error, ToolRaised) else error
-    message = safe_str(cause).strip()
+    message = _words(cause)
     if not (isinstance(cause, ToolFailure) and message):
         message = f"{type(cause).__name__}: {message}" if message else type(cause).__name__
     return CallResult(
@@ -39,9 +41,18 @@ def failed_call(error: BaseException) -> CallResult:
     )
 
 
+def _words(error: BaseException) -> str:
+    """Its message; of a group also what is in it, which its own message leaves out."""
+    message = safe_str(error).strip()
+    if not isinstance(error, BaseExceptionGroup):
+        return message
+    inside = [f"{type(one).__name__}: {_words(one)}".removesuffix(": ") for one in error.exceptions[:PARTS]]
+    return f"{message}: {'; '.join(inside)}"
+
+
 def _traceback_text(error: BaseException) -> str:
     try:
         lines = traceback.format_exception(error)
-    except Exception:  # noqa: BLE001 — an exception's own __str__ or __notes__ may raise anything
+    except BaseException:  # noqa: BLE001 — an exception's own __str__ or __notes__ may raise anything
         return ""
     return capped(clean_text("".join(lines)), TRACEBACK_BYTES)[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections.abc import Callable, Generator
 
@@ -51,10 +52,13 @@ class ThreadCall:
     def _work(self) -> None:
         value: object = None
         raised: BaseException | None = None
+        process = os.getpid()
         try:
             value = self._function()
         except BaseException as error:  # noqa: BLE001 — delivered to the one who waits; it must not end the thread unseen
-            raised = _deliverable(error)
+            raised = deliverable(error)
+        if os.getpid() != process:
+            os._exit(0)  # the tool forked, and this is the child: nothing of the worker is its to go on with
         self._alive = False
         try:
             self._loop.call_soon_threadsafe(self._deliver, value, raised)
@@ -71,7 +75,8 @@ class ThreadCall:
             self._outcome.set_exception(raised)
 
 
-def _deliverable(error: BaseException) -> Exception:
+def deliverable(error: BaseException) -> Exception:
+    """What a future and a task take as an exception like any other."""
     # a future refuses StopIteration, and a task lets SystemExit through to the loop
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error

@@ -7,11 +7,12 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, ParamSpec, TypeVar, get_args, overload
 
 from nonoka.agents.context import ToolContext
+from nonoka.agents.coroutines import ToolLoops
 from nonoka.agents.invocation import Invocation
 from nonoka.agents.schema import described
 from nonoka.agents.signature import Arguments, read_arguments
@@ -75,11 +76,27 @@ class Tool:
             else self.timeout_s
         )
 
-    def invoke(self, context: ToolContext, values: Mapping[str, object]) -> Invocation:
-        """A run of the function with validated values; it begins when it is awaited."""
-        args, kwargs = self.arguments.bound(context, values)
-        run = functools.partial(self.function, *args, **kwargs)
-        return Invocation(run, is_async=_is_async(self.function), name=self.name)
+    def invoke(
+        self,
+        context: ToolContext,
+        values: Mapping[str, object],
+        *,
+        deps: Callable[[], object] | None = None,
+        finish: Callable[[Any], object] | None = None,
+        loops: ToolLoops | None = None,
+    ) -> Invocation:
+        """A run of the function with validated values; it begins when it is awaited.
+
+        ``deps`` makes the context's deps, ``finish`` what is returned of the function's value: both run where the
+        function does, so that theirs is its time. ``loops`` has the event loops for async functions.
+        """
+
+        def call() -> Any:
+            args, kwargs = self.arguments.bound(replace(context, deps=deps()) if deps else context, values)
+            return self.function(*args, **kwargs)
+
+        run = call if finish is None else _finished(call, finish)
+        return Invocation(run, is_async=_is_async(self.function), name=self.name, loops=loops)
 
 
 @dataclass(frozen=True)
@@ -216,6 +233,17 @@ def _checked_effect(called: str, effect: Effect | str) -> Effect:
 
 def _listed(choices: Any) -> str:
     return ", ".join(repr(str(choice)) for choice in choices)
+
+
+def _finished(call: Callable[[], Any], finish: Callable[[Any], object]) -> Callable[[], object]:
+    async def later(value: Awaitable[Any]) -> object:
+        return finish(await value)
+
+    def run() -> object:
+        value = call()
+        return later(value) if inspect.isawaitable(value) else finish(value)
+
+    return run
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

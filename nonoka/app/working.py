@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from nonoka.agents.coroutines import ToolLoops
 from nonoka.engine.lease_keeper import LeaseKeeper
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
@@ -38,6 +39,9 @@ async def as_worker(
     ``broker`` is what it shares with the other workers, where it shares anything; UsageError if theirs is
     another.
     """
+    # An async tool inside somebody's program shares that program's loop, and with it its clients and pools.
+    loops = ToolLoops() if kind != "embedded" else None
+    ports = replace(ports, tool_loops=loops)
     worker = ports.processes.register(ports.clock.new_id(), kind)
     await ports.store.register_worker(worker)
     running = Running()
@@ -53,6 +57,8 @@ async def as_worker(
             sweeper=Sweeper(ports, worker.worker_id, running),
         )
     finally:
+        if loops is not None:
+            loops.close()
         await _retire(ports, worker)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from nonoka.decisions.draft import Draft
 from nonoka.decisions.inbox import answer_dangling, drain_into_history, wants_attention
+from nonoka.decisions.overdue import answer_overdue
 from nonoka.decisions.retry import MAX_DEATHS
 from nonoka.decisions.settling import UNKNOWN_OUTCOME, settle_calls, tell_settled
 from nonoka.decisions.transitions import SessionEvent, allows
@@ -29,7 +30,8 @@ GIVEN_UP = CallResult(content="not run: its worker died too often", error_type="
 def release_lost(draft: Draft, settled: Settled = NO_CALLS) -> None:
     """The worker died or froze: its calls are settled, and the task is ready again, or given up."""
     task = draft.view.task
-    deaths = task.deaths + 1
+    # A worker that ended for a tool's sake alone has not died of the task.
+    deaths = 0 if answer_overdue(draft) else task.deaths + 1
     draft.tell(EventType.TURN_RELEASED, turn=task.turn, attempt=task.attempt, deaths=deaths, why="worker_lost")
     if not draft.calls and draft.runtime.rollback is None and draft.runtime.last_input_tokens:
         draft.use(RuntimeUsage(input_tokens=draft.runtime.last_input_tokens, estimated=True))

@@ -7,6 +7,7 @@ import functools
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from nonoka.agents.agent import Agent
 from nonoka.agents.builtin.results import read_result
@@ -20,6 +21,7 @@ from nonoka.agents.tool import Tool
 from nonoka.agents.workspace_files import WorkspaceFiles
 from nonoka.decisions import turn
 from nonoka.decisions.calls import idempotency_key
+from nonoka.decisions.overdue import note_overdue
 from nonoka.decisions.settling import UNKNOWN_OUTCOME
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
@@ -33,6 +35,8 @@ log = logging.getLogger(__name__)
 
 #: How long a thread of a tool may live on after its time before the process has to end (design section 5).
 THREAD_GRACE_S = 10.0
+#: The same after a cancel: within 5 s of it nothing may happen any more, and to hear of it and to end take time.
+CANCEL_GRACE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +51,15 @@ class Execution:
     tool: Tool
     #: Commands of one call share its mark, and each ends what carries it: so one at a time.
     one_command: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: Commands are this loop's, wherever their tool runs.
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    commands: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def run(self, values: dict[str, object]) -> CallResult:
         """Run the tool; whatever it raises is its result, and the session lives on.
 
-        Raises WorkerUnfit where a thread of a tool that may change things can't be stopped, ClaimLost where
-        the call is another worker's by now.
+        Raises WorkerUnfit where a tool that may change things can't be stopped, ClaimLost where the call is
+        another worker's by now.
         """
         if self.call.doubt == "probe":
             found = await self._probed(values)
@@ -61,40 +68,48 @@ class Execution:
         return await self._run(values)
 
     async def _run(self, values: dict[str, object]) -> CallResult:
-        try:
-            invocation = self.tool.invoke(self._context(), values)
-        except Exception as error:  # noqa: BLE001  the agent's deps may raise anything
-            return failed_call(error)
+        invocation = self.tool.invoke(
+            self._context(),
+            values,
+            deps=self.agent.deps,
+            finish=stored_text,
+            loops=self.ports.tool_loops,
+        )
         limit_s = self._limit_s(values)
         try:
+            await invocation.begin()
             async with asyncio.timeout(limit_s) as time:
-                value = await invocation
+                text = await invocation
         except asyncio.CancelledError:
-            await self._threads_over(invocation)
+            await self._is_over(invocation, CANCEL_GRACE_S)
             raise
         except (ClaimLost, StoreError):
             raise
         except Exception as error:  # noqa: BLE001  a tool may raise anything; the model is told
             if not time.expired():
                 return failed_call(error)
-            await self._threads_over(invocation)
+            await self._is_over(invocation, THREAD_GRACE_S, overdue_s=limit_s)
             return CallResult(
                 content=f"{self.tool.name} was ended after its {limit_s:g} s; its outcome may be partial",
                 error_type="timeout",
             )
-        return self._kept(value)
+        finally:
+            await self._commands_over()
+        return self._kept(str(text))
 
     async def _probed(self, values: dict[str, object]) -> CallResult | None:
         probe = self.tool.probe
         if probe is None:
             return UNKNOWN_OUTCOME
         asked = {name: values[name] for name in probe.arguments.names}
+        invocation = probe.invoke(
+            self._context(), asked, deps=self.agent.deps, finish=_happened, loops=self.ports.tool_loops
+        )
         try:
+            await invocation.begin()
             async with asyncio.timeout(probe.timeout_s):
-                found = await probe.invoke(self._context(), asked)
-            if found is None or isinstance(found, Happened):
-                return self._kept(found.result) if found is not None else None
-            raise TypeError(f"a probe returns Happened(…) or None, not {type(found).__name__}")
+                found = await invocation
+            return None if found is None else self._kept(str(found))
         except (ClaimLost, StoreError):
             raise
         except Exception as error:  # noqa: BLE001  a probe may raise anything; nothing is known then
@@ -123,7 +138,6 @@ class Execution:
             tool_call_id=call.call_id,
             idempotency_key=idempotency_key(self.claim.session_id, call.turn, call.place),
             attempt=call.attempt,
-            deps=self.agent.deps() if self.agent.deps is not None else None,
             workspace=workspace,
             spawn=self._spawn if effect is not Effect.READ_ONLY else None,
             results=functools.partial(self.ports.artifacts.read, self.claim.session_id),
@@ -131,6 +145,16 @@ class Execution:
         )
 
     async def _spawn(self, command: str, timeout_s: float) -> CommandResult:
+        """The command's result, for a tool in whatever thread and loop."""
+        started = asyncio.run_coroutine_threadsafe(self._command(command, timeout_s), self.loop)
+        return await asyncio.wrap_future(started)
+
+    async def _command(self, command: str, timeout_s: float) -> CommandResult:
+        current = asyncio.current_task()
+        if current is not None:
+            self.commands.add(current)
+            current.add_done_callback(self.commands.discard)
+
         async def on_held(group: ProcessGroup) -> None:
             await self.ports.store.commit(self.claim, deciding(turn.record_process, self.call.place, group))
 
@@ -144,16 +168,44 @@ class Execution:
             )
             return await running.finished(timeout_s)
 
-    async def _threads_over(self, invocation: Invocation) -> None:
-        if self.tool.effect is Effect.READ_ONLY or await invocation.ended(THREAD_GRACE_S):
+    async def _is_over(self, invocation: Invocation, grace_s: float, *, overdue_s: float | None = None) -> None:
+        """Nothing of it goes on. Raises WorkerUnfit otherwise, whoever cancels meanwhile: nobody may settle it."""
+        ending = asyncio.create_task(self._ends(invocation, grace_s, overdue_s))
+        cancelled = False
+        while not ending.done():
+            try:
+                await asyncio.wait([ending])
+            except asyncio.CancelledError:
+                cancelled = True
+        ending.result()
+        if cancelled:
+            raise asyncio.CancelledError
+
+    async def _ends(self, invocation: Invocation, grace_s: float, overdue_s: float | None) -> None:
+        await self._commands_over()
+        if self.tool.effect is Effect.READ_ONLY or await invocation.ended(grace_s):
             return
+        if not invocation.to_blame:
+            raise WorkerUnfit(
+                f"the tool {self.tool.name!r} can't be stopped, for another async tool blocks the event loop that "
+                "they share; only the end of this process helps"
+            )
+        if overdue_s is not None:
+            note = deciding(note_overdue, self.call.place, overdue_s)
+            await self.ports.store.commit(self.claim, note, durable=True)
         raise WorkerUnfit(
-            f"the tool {self.tool.name!r} runs on {THREAD_GRACE_S:g} s after it should have ended; "
-            "only the end of this process stops it"
+            f"the tool {self.tool.name!r} runs on {grace_s:g} s after it should have ended; only the end of this "
+            "process stops it"
         )
 
-    def _kept(self, value: object) -> CallResult:
-        text = stored_text(value)
+    async def _commands_over(self) -> None:
+        """What the tool started by ``ToolContext.run`` doesn't outlive it."""
+        while self.commands:
+            for command in tuple(self.commands):
+                command.cancel()
+            await asyncio.wait(tuple(self.commands))
+
+    def _kept(self, text: str) -> CallResult:
         short, cut = capped(text, self.agent.max_tool_result_bytes)
         if not cut:
             return CallResult(content=text)
@@ -168,3 +220,12 @@ class Execution:
             note += f"; read on with read_result(handle={handle!r}, offset={{head}})"
         short, _ = capped(text, self.agent.max_tool_result_bytes, note=note)
         return CallResult(content=short, artifact=handle)
+
+
+def _happened(found: object) -> str | None:
+    """What a probe found: the result of the call, None where it took no effect."""
+    if found is None:
+        return None
+    if not isinstance(found, Happened):
+        raise TypeError(f"a probe returns Happened(…) or None, not {type(found).__name__}")
+    return stored_text(found.result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from nonoka.agents.coroutines import ToolLoops
 from nonoka.agents.registry import Registry
 from nonoka.ports.artifacts import Artifacts
 from nonoka.ports.broker import Broker
@@ -24,7 +25,8 @@ class Ports:
     """Every port, as ``app`` chose them.
 
     ``environ`` is what commands' environments are made from. ``forbidden_files`` gives (device, inode) of
-    the files that no tool may open.
+    the files that no tool may open. ``tool_loops`` are those of async tools; without them these share the loop of
+    this process, which they must not block.
     """
 
     store: Store
@@ -39,3 +41,4 @@ class Ports:
     agents: Registry
     environ: Mapping[str, str] = field(default_factory=dict)
     forbidden_files: Callable[[], frozenset[tuple[int, int]]] = _none_forbidden
+    tool_loops: ToolLoops | None = None

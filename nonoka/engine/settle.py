@@ -43,7 +43,10 @@ async def settle(
     """
     ended = await end_processes(ports.processes, claim.session_id, view.calls)
     settled = {place: SettledCall(place=place) for place in ended}
-    in_workspace = [call for call in view.calls if call.place in ended and call.snapshot is not None]
+    # One whose time was over is answered, and what it did stays, as with any other that is ended for its time.
+    in_workspace = [
+        call for call in view.calls if call.place in ended and call.snapshot is not None and call.overdue_s is None
+    ]
     ends = {
         call.place: min(view.now, owner_seen_at + LEASE_MS)
         for call in in_workspace

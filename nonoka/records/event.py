@@ -17,6 +17,7 @@ class EventType(StrEnum):
     MODEL_ANSWERED = "model_answered"
     CALL_STARTED = "call_started"
     CALL_FINISHED = "call_finished"
+    CALL_OVERDUE = "call_overdue"
     CALL_SETTLED = "call_settled"
     CALL_ASKED = "call_asked"
     CALL_DECIDED = "call_decided"

@@ -59,7 +59,8 @@ class CallState(Record):
     is "in doubt". ``attempt`` counts begins. ``position`` is where its result belongs.
     ``snapshot`` is the workspace as it was before the attempt, ``repository`` the user's own git repository
     then (both None but for effect workspace). ``over_at`` (ms UTC) is the call's last possible moment of life,
-    once one who settles has found it out. ``doubt`` stays until the outcome is known.
+    once one who settles has found it out. ``doubt`` stays until the outcome is known. ``overdue_s``: the time it
+    had is over, so many seconds, and only the end of its worker stops it.
     """
 
     turn: int
@@ -78,6 +79,7 @@ class CallState(Record):
     repository: str | None = None
     over_at: int | None = None
     doubt: Doubt = "none"
+    overdue_s: float | None = None
 
     @property
     def step_id(self) -> str:

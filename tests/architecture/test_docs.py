@@ -34,3 +34,20 @@ def test_every_kind_of_model_failure_is_documented() -> None:
     text = (DOCS / "errors.md").read_text(encoding="utf-8")
     missing = [kind for kind in get_args(ModelFailureKind) if f"`{kind}`" not in text]
     assert missing == []
+
+
+def test_every_promise_names_tests_that_exist() -> None:
+    """docs/guarantees.md names at least one with each promise."""
+    text = (DOCS / "guarantees.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    root = DOCS.parent
+    missing = [
+        f"{file}::{name}"
+        for file, name in named
+        if not (root / file).is_file()
+        or not re.search(rf"^(async )?def {name}\(", (root / file).read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert missing == []
+    promises = text.partition("## Promised")[2].partition("## Workspaces")[0].split("\n**")[1:]
+    assert len(promises) > 5
+    assert [promise[:60] for promise in promises if "`tests/" not in promise] == []

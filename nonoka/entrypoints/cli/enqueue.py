@@ -12,6 +12,7 @@ from nonoka.app import open_ports, request_for
 from nonoka.engine import accept
 from nonoka.engine.accept import SessionRequest
 from nonoka.engine.ports import Ports
+from nonoka.entrypoints.cli.failures import named, say
 from nonoka.entrypoints.cli.options import OF_NEW_SESSIONS, with_settings
 from nonoka.entrypoints.cli.prompts import prompt_text, prompts_in
 from nonoka.entrypoints.cli.reader import Reader
@@ -81,8 +82,13 @@ async def _enqueue(settings: Settings, prompts: list[str], *, key: str | None, w
 
 async def _stored(ports: Ports, request: SessionRequest) -> str:
     session_id, _ = await accept.create_session(ports.store, ports.clock, request, worktrees=ports.worktrees)
-    sys.stdout.write(f"{session_id}\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(f"{session_id}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        # Who started this doesn't get the id, and must not take the session for one that isn't there.
+        say(f"nonoka: stored {session_id}, but stdout takes no id: {named(error)}; see: nonoka sessions list")
+        raise
     return session_id
 
 

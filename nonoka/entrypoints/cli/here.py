@@ -37,6 +37,7 @@ async def work_here(
     """
     store = runner.ports.store
     clock = runner.ports.clock
+    interrupts.at_work_on = session_id
     display.waiting.ours = await _workers_here(store)
     display.know(before)
     reader = Reader(store, clock, session_id, display.show, after_seq=before[-1].seq if before else 0)
@@ -52,6 +53,7 @@ async def work_here(
     if reason != "closed":
         await reader.read_rest()
         await reader.in_turn(functools.partial(display.close, detail))
+    interrupts.at_work_on = None
     if reason is not None and detail.state.status not in _ENDED:
         say(_after_stop(session_id, reason, detail.state.status))
         return EXIT[reason]
@@ -80,7 +82,7 @@ async def _until_stopped(
         await work
     except WorkerUnfit as error:
         if reason is None:
-            raise
+            raise WorkerUnfit(f"{error}. Go on with: nonoka sessions resume {session_id} --here") from error
         # It ends with this process, and then the signal that was left has its effect.
         say(f"nonoka: {error}")
     return reason

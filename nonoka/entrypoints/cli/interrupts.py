@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from types import FrameType, TracebackType
@@ -32,6 +33,8 @@ class Interrupts:
         self._loop = asyncio.get_running_loop()
         self._before: dict[signal.Signals, Any] = {}
         self._signalled = False
+        #: The session that is worked on, as long as nothing was said of how it was left.
+        self.at_work_on: str | None = None
         self.asked: asyncio.Future[Reason] = self._loop.create_future()
 
     def __enter__(self) -> Interrupts:
@@ -39,14 +42,15 @@ class Interrupts:
         for number in _ASKS:
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # by nohup
                 self._before[number] = signal.signal(number, self._on_signal)
+        # What a tool forks would take its own SIGTERM for ours, and not end.
+        os.register_at_fork(after_in_child=self._put_back)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if not self.asked.done():
-            for number, handler in self._before.items():
-                signal.signal(number, handler)
+            self._put_back()
             self.asked.cancel()
 
     def ask(self, reason: Reason) -> None:
@@ -54,9 +58,22 @@ class Interrupts:
         if not self.asked.done():
             self.asked.set_result(reason)
 
+    def _put_back(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._signalled:
             # What was held is released by whoever sweeps next.
+            if self.at_work_on is not None:
+                with contextlib.suppress(OSError):
+                    os.write(2, _left_at_once(self.at_work_on).encode())
             os._exit(128 + number)
         self._signalled = True
         self._loop.call_soon_threadsafe(self.ask, _ASKS[signal.Signals(number)])
+
+
+def _left_at_once(session_id: str) -> str:
+    here = f"nonoka sessions resume {session_id} --here"
+    return f"\nnonoka: left at once: {session_id} stands as it was; a worker settles it and goes on, or: {here}\n"

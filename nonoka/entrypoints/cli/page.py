@@ -7,13 +7,14 @@ import shlex
 from nonoka.entrypoints.cli.figures import age, clock_time, cost, counted, printable, seconds, shortened, tokens
 from nonoka.entrypoints.cli.screen import Span, Style
 from nonoka.entrypoints.cli.standstill import Workers, live_tasks, standstill
-from nonoka.entrypoints.cli.statuses import next_steps
+from nonoka.entrypoints.cli.statuses import goes_on_from, next_steps
 from nonoka.entrypoints.cli.summary import STATUS_STYLE
 from nonoka.entrypoints.cli.timeline import Timeline, called
 from nonoka.records.commit import SessionDetail
 from nonoka.records.event import EventType
 from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.session import SessionIndex, SessionStatus
+from nonoka.records.signal import SignalKind
 
 #: A result longer than this is cut on the page; --json has the whole.
 RESULT = 400
@@ -43,7 +44,7 @@ def _head(detail: SessionDetail, now: int) -> list[Span]:
     usage, ended = state.runtime_state.session_usage, state.runtime_state.termination
     lines = [
         *_fact("session", index.session_id),
-        *_fact("status", state.status.value, STATUS_STYLE.get(state.status, "strong")),
+        *_fact("status", _status(detail), STATUS_STYLE.get(state.status, "strong")),
     ]
     if ended is not None and ended.error_type is not None:
         lines += _fact("error", f"{ended.error_type}: {ended.message}", "bad")
@@ -65,6 +66,17 @@ def _branch(index: SessionIndex) -> list[Span]:
         return []
     repository, branch = index.worktree.repository, index.worktree.branch
     return _fact("branch", f"{branch}; to have its work: git -C {shlex.quote(repository)} merge {branch}")
+
+
+def _status(detail: SessionDetail) -> str:
+    """The status, and that it is about to change, where only a worker is wanted for that."""
+    status = detail.state.status
+    if not goes_on_from(status) or not live_tasks(detail):
+        return status.value
+    kinds = [
+        signal.kind.value for signal in detail.signals if signal.kind in (SignalKind.RESUME, SignalKind.RETRY)
+    ]
+    return f"{status.value}; a {kinds[-1] if kinds else 'signal'} in its inbox waits for a worker"
 
 
 def _conversation(detail: SessionDetail) -> list[Span]:

@@ -23,6 +23,11 @@ def exit_status(status: SessionStatus) -> int:
     return _EXIT.get(status, 0)
 
 
+def goes_on_from(status: SessionStatus) -> bool:
+    """Whether it stands still here until a signal: with a task to be done it has one that no worker has read."""
+    return status in (SessionStatus.PAUSED, SessionStatus.FAILED)
+
+
 def gravest(statuses: Iterable[int]) -> int:
     """Of several exit statuses the one that needs someone most: failed, then paused, then done."""
     return max(statuses, key=(0, PAUSED, FAILED).index, default=0)

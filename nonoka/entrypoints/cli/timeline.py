@@ -37,6 +37,7 @@ class Timeline:
             EventType.MODEL_ANSWERED: self._answered,
             EventType.CALL_STARTED: self._call_started,
             EventType.CALL_FINISHED: self._call_finished,
+            EventType.CALL_OVERDUE: self._call_overdue,
             EventType.CALL_SETTLED: self._call_settled,
             EventType.CALL_ASKED: self._asked,
             EventType.CALL_DECIDED: lambda event: self._line(
@@ -181,6 +182,9 @@ class Timeline:
         summary = shortened(printable(_text(event, "summary")), SUMMARY)
         rest = f" {seconds(_number(event, 'duration_ms'))}" + (f": {summary}" if summary else "")
         return [*head, outcome, Span(rest + "\n", "dim")]
+
+    def _call_overdue(self, event: Event) -> list[Span]:
+        return self._line(f"overdue: {self._call(event)} does not stop; its worker process ends for it", "warn")
 
     def _call_settled(self, event: Event) -> list[Span]:
         outcome = {

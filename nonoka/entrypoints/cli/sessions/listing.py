@@ -20,6 +20,7 @@ from nonoka.entrypoints.cli.screen import Span, screen
 from nonoka.entrypoints.cli.session_ids import known
 from nonoka.entrypoints.cli.sessions.choosing import with_statuses
 from nonoka.entrypoints.cli.since import Moment, moment
+from nonoka.entrypoints.cli.statuses import goes_on_from
 from nonoka.entrypoints.cli.stores import must_exist, short_ids
 from nonoka.ports.clock import Clock
 from nonoka.ports.store import Store
@@ -105,7 +106,10 @@ def command(*, settings: Settings, as_json: bool, **asked: Any) -> int:
         told = "no such session; all of them: nonoka sessions list" if wanted.narrows else "no sessions yet"
         screen().write([Span(told + "\n", "dim")])
     else:
-        rows = [row(line, short, found.now) for line, short in zip(found.lines, found.ids, strict=True)]
+        rows = [
+            row(line, short, found.now, taken_up=line.index.session_id in found.taken_up)
+            for line, short in zip(found.lines, found.ids, strict=True)
+        ]
         screen().table(HEADERS, rows)
     if found.more:
         say(f"more: {wanted.next_page(found.lines[-1].index.session_id)}")
@@ -118,6 +122,8 @@ class _Found:
     ids: list[str]
     now: int
     more: bool
+    #: those of them that wait for a worker to read a signal that takes them up
+    taken_up: frozenset[str] = frozenset()
 
 
 def _found(settings: Settings, asked: Asked, *, as_json: bool) -> _Found:
@@ -134,7 +140,13 @@ async def _read(settings: Settings, asked: Asked, *, with_ids: bool) -> _Found:
         lines = await _lines(store, clock, asked, asked.limit + 1)
         shown = lines[: asked.limit]
         ids = await short_ids(store, [line.index.session_id for line in shown]) if with_ids else []
-        return _Found(shown, ids, clock.now_ms(), more=len(lines) > len(shown))
+        taken_up = await _taken_up(store, shown) if with_ids else frozenset()
+        return _Found(shown, ids, clock.now_ms(), more=len(lines) > len(shown), taken_up=taken_up)
+
+
+async def _taken_up(store: Store, lines: list[SessionLine]) -> frozenset[str]:
+    stopped = [line.index.session_id for line in lines if goes_on_from(SessionStatus(line.status))]
+    return frozenset([one for one in stopped if not (await store.standing(one)).at_rest])
 
 
 async def _lines(store: Store, clock: Clock, asked: Asked, limit: int) -> list[SessionLine]:
@@ -147,9 +159,10 @@ def _text(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def row(line: SessionLine, short_id: str, now: int) -> tuple[str, ...]:
-    """A session in the columns of ``HEADERS``."""
+def row(line: SessionLine, short_id: str, now: int, *, taken_up: bool = False) -> tuple[str, ...]:
+    """A session in the columns of ``HEADERS``; one that is ``taken_up`` waits for a worker only."""
     index = line.index
     model = index.model if len(index.model) <= 40 else index.model[:5] + "…" + index.model[-34:]
-    cells = (short_id, line.status, index.title, model, age(now - index.created_at), index.working_dir)
+    status = f"{line.status}, taken up" if taken_up else line.status
+    cells = (short_id, status, index.title, model, age(now - index.created_at), index.working_dir)
     return tuple(shortened(cell, 200) for cell in cells)

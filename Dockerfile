@@ -8,7 +8,7 @@ RUN apt-get update \
 COPY pyproject.toml README.md LICENSE /source/
 COPY nonoka /source/nonoka
 COPY workers /source/workers
-RUN pip install --no-cache-dir "/source[redis]" && rm -rf /source
+RUN pip install --no-cache-dir "/source[metrics,redis]" && rm -rf /source
 
 RUN useradd --create-home --uid 1000 nonoka && install -d -o nonoka -g nonoka -m 0700 /project
 USER nonoka

@@ -1,4 +1,6 @@
-"""How long from a worker's SIGKILL to its task's new claim by another: ``python benchmarks/recovery.py [kills]``.
+"""How long from a worker's SIGKILL to its task's new claim by another.
+
+    python benchmarks/recovery.py [kills] [--redis]
 
 Two worker processes with default settings, one session of long tool calls; the one that runs the call is killed.
 Prints the median and the worst, in ms, and how long a worker needs to begin a session that was enqueued while it
@@ -7,6 +9,7 @@ idles.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import signal
@@ -16,8 +19,10 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from nonoka.adapters.clock import SystemClock
 from nonoka.adapters.sqlite.store import SqliteStore
@@ -25,6 +30,7 @@ from nonoka.engine.accept import SessionRequest, create_session
 from nonoka.engine.follow import follow
 from nonoka.records.event import Event, EventType
 from nonoka.records.task import TaskStatus
+from tests.support.redis_server import RedisServer
 
 SUPERVISE = (
     "import os, sys; from pathlib import Path; from nonoka.settings import load_settings;"
@@ -33,15 +39,18 @@ SUPERVISE = (
 )
 
 
-async def main(kills: int) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        home = Path(name)
+async def main(kills: int, *, redis: bool) -> None:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        home, environ = Path(name), dict(os.environ)
+        if redis:
+            environ["NONOKA_REDIS_URL"] = stack.enter_context(RedisServer(home / "redis")).url
         script = home / "script.yaml"
         calls = "- tool_calls: [{name: run_command, args: {command: sleep 60}}]\n"
         script.write_text(calls)
         (home / "quick.yaml").write_text("- text: done\n")
         store = await SqliteStore.open(home / ".nonoka/sessions.db", SystemClock())
-        workers = subprocess.Popen([sys.executable, "-P", "-c", SUPERVISE], cwd=home, stderr=subprocess.DEVNULL)
+        command = [sys.executable, "-P", "-c", SUPERVISE]
+        workers = subprocess.Popen(command, cwd=home, env=environ, stderr=subprocess.DEVNULL)
         try:
             await until_two_workers(store)
             begins = [await begin_ms(store, home) for _ in range(10)]
@@ -52,8 +61,9 @@ async def main(kills: int) -> None:
             workers.wait()
             await store.close()
     print(f"enqueued to begun, idle worker: median {statistics.median(begins):.0f} ms, worst {max(begins):.0f} ms")
+    where = "redis" if redis else "in-process"
     print(
-        f"SIGKILL to the next claim, {kills} kills: median {statistics.median(recoveries):.0f} ms, "
+        f"{where}: SIGKILL to the next claim, {kills} kills: median {statistics.median(recoveries):.0f} ms, "
         f"worst {max(recoveries):.0f} ms"
     )
 
@@ -112,4 +122,8 @@ async def created(store: SqliteStore, home: Path, script: str) -> str:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 15))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kills", type=int, nargs="?", default=15)
+    parser.add_argument("--redis", action="store_true")
+    options = parser.parse_args()
+    asyncio.run(main(options.kills, redis=options.redis))

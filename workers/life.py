@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import dramatiq
@@ -14,6 +15,7 @@ from nonoka.app import WorkerParts, Wrap, as_worker, broker_name, open_ports
 from nonoka.errors import NonokaError, StoreError, WorkerUnfit
 from nonoka.settings import Settings
 from workers.queues import Feed, Queue
+from workers.tally import Tell, tallied
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,8 @@ class Life:
         self._queue = queue
         self._wrap = wrap
         self._die = die
+        #: who hears of what this worker commits, for the metrics
+        self.tell: Tell | None = None
         self._stack = AsyncExitStack()
         self._beside: list[asyncio.Task[Any]] = []
         self._stopping = False
@@ -44,6 +48,8 @@ class Life:
         opened = await self._stack.enter_async_context(open_ports(self._settings, broker=self._queue.port))
         await self._queue.open(opened, worker)
         ports = self._wrap(opened) if self._wrap else opened
+        if self.tell is not None:
+            ports = replace(ports, store=tallied(ports.store, ports.clock, self.tell))
         name = broker_name(self._settings)
         self._parts = await self._stack.enter_async_context(as_worker(ports, "worker", broker=name))
         self._feed = self._queue.feed(ports, self._parts.tasks)

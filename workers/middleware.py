@@ -21,6 +21,7 @@ from nonoka.errors import NonokaError, StoreBusy
 from nonoka.settings import Settings
 from workers.life import Life
 from workers.queues import Queue
+from workers.tally import Tell
 
 T = TypeVar("T")
 
@@ -39,6 +40,10 @@ class WorkerLife(Middleware):
         self._queue = queue
         self._life = Life(settings, queue, wrap=wrap, die=lambda why: _exit(EXIT_BROKEN, why))
         self._over = threading.Event()
+
+    def tell(self, tell: Tell) -> None:
+        """What this worker commits is told from its boot on."""
+        self._life.tell = tell
 
     def before_worker_boot(self, broker: dramatiq.Broker, worker: dramatiq.Worker) -> None:
         """The app is open and the feeder runs, or the process ends with a clear line."""

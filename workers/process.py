@@ -13,6 +13,7 @@ from types import FrameType
 
 from dramatiq import Worker
 
+from workers.facts import FactWriter
 from workers.forked import free_forked_children
 from workers.secrecy import hide_environment
 
@@ -30,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--parent", type=int, default=None, help="end when this process has ended")
     parser.add_argument("--pulse", type=int, default=None, help="write a byte there, each second, to show life")
+    parser.add_argument("--tell", type=int, default=None, metavar="FD", help="where the metrics are counted")
     options = parser.parse_args(arguments)
     stop = threading.Event()
     hide_environment()
@@ -41,6 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
     # The project's own modules (agents) come last, so that none of them hides a package.
     sys.path.append(os.getcwd())
     from workers.main import broker, life  # noqa: PLC0415  after the path is set, which settings rely on
+
+    if options.tell is not None:
+        life.tell(FactWriter(options.tell).tell)
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if stop.is_set():

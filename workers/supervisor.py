@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -10,10 +11,15 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import TYPE_CHECKING
 
+from nonoka.errors import UsageError
 from nonoka.settings import Settings
 from workers.middleware import EXIT_UNUSABLE
 from workers.secrecy import hide_environment
+
+if TYPE_CHECKING:
+    from workers.metrics import Metrics
 
 #: Between two looks at the children.
 _LOOK_S = 0.1
@@ -40,6 +46,7 @@ class _Supervisor:
     settings: Settings
     threads: int
     slots: list[_Slot]
+    metrics: Metrics | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     signals: int = 0
     status: int = 0
@@ -71,6 +78,8 @@ class _Supervisor:
             return
         slot.child = None
         os.close(slot.pulse)
+        if self.metrics is not None:
+            self.metrics.process_ended()
         if status == EXIT_UNUSABLE:
             self.status = 1
             self.stop.set()
@@ -110,13 +119,18 @@ class _Supervisor:
     def _started(self, pulse: int) -> subprocess.Popen[bytes]:
         # -P: a directory of the project that is called "workers" must not hide this package.
         command = [sys.executable, "-P", "-m", "workers.process"]
+        told = () if self.metrics is None else (self.metrics.worker_fd,)
         return subprocess.Popen(
-            [*command, "--threads", str(self.threads), "--parent", str(os.getpid()), "--pulse", str(pulse)],
-            pass_fds=[pulse],
+            [
+                *(*command, "--threads", str(self.threads), "--parent", str(os.getpid())),
+                *("--pulse", str(pulse)),
+                *(f"--tell={fd}" for fd in told),
+            ],
             env=os.environ | _as_environment(self.settings),
             cwd=self.settings.cwd,
             stdin=subprocess.DEVNULL,
             process_group=0,
+            pass_fds=(pulse, *told),
         )
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
@@ -131,14 +145,32 @@ class _Supervisor:
                 slot.child.send_signal(number)
 
 
-def supervise(settings: Settings, *, processes: int, threads: int) -> int:
+def supervise(settings: Settings, *, processes: int, threads: int, metrics: tuple[str, int] | None = None) -> int:
     """Run this many worker processes until SIGTERM, SIGINT or SIGHUP; returns the exit status.
 
     One that dies is replaced. The first signal lets them finish or hand back (8 s), the second has them
     hand back at once, the third kills them. If this process is killed, the kernel tells them to stop.
+
+    ``metrics`` is the host and port where they are served. Raises UsageError, before any process is started,
+    where they can't be.
     """
     hide_environment()
-    return _Supervisor(settings, threads, [_Slot() for _ in range(processes)]).run()
+    served = None if metrics is None else _serve_metrics(settings, *metrics)
+    return _Supervisor(settings, threads, [_Slot() for _ in range(processes)], served).run()
+
+
+def _serve_metrics(settings: Settings, host: str, port: int) -> Metrics:
+    try:
+        # Only here: without --metrics its library need not be installed.
+        from workers.metrics import Address, Metrics, workload_of  # noqa: PLC0415
+    except ImportError as error:
+        raise UsageError(
+            f"--metrics needs a library that isn't installed ({error}): install nonoka with its extra 'metrics'"
+        ) from None
+    made = Metrics(functools.partial(workload_of, settings))
+    url = made.serve(Address(host, port))
+    print(f"nonoka: metrics at {url}", file=sys.stderr, flush=True)  # noqa: T201
+    return made
 
 
 def _as_environment(settings: Settings) -> dict[str, str]:

@@ -77,8 +77,8 @@ def known_of(draft: Draft, call: CallState, result: CallResult) -> CallResult:
     found = draft.settled.get(call.place)
     if found is None:
         return result
-    if found.repository is not None:
-        note = f"git itself was run ({found.repository}), so nothing was rolled back: look at what is there"
+    if found.not_rolled_back is not None:
+        note = f"nothing was rolled back, for {found.not_rolled_back}: look at what is there"
     elif found.rollback is None:
         return result
     else:
@@ -89,7 +89,7 @@ def known_of(draft: Draft, call: CallState, result: CallResult) -> CallResult:
 
 
 def _outcome(call: CallState, found: SettledCall | None) -> OnUncertain:
-    if found is not None and found.repository is not None:
+    if found is not None and found.not_rolled_back is not None:
         return "fail" if call.on_uncertain == "fail" else "tell"
     return "replay" if call.effect in (Effect.READ_ONLY, Effect.IDEMPOTENT) else call.on_uncertain
 
@@ -97,8 +97,8 @@ def _outcome(call: CallState, found: SettledCall | None) -> OnUncertain:
 def _facts(found: SettledCall | None) -> JsonObject:
     if found is None:
         return {}
-    if found.repository is not None:
-        return {"repository": found.repository}
+    if found.not_rolled_back is not None:
+        return {"not_rolled_back": found.not_rolled_back}
     if found.rollback is None:
         return {}
     kept: list[JsonValue] = [f"{note.path}: {note.why}" for note in found.rollback.kept[:FILES_SHOWN]]

@@ -9,6 +9,7 @@ from nonoka.decisions import recovery
 from nonoka.decisions.calls import idempotency_key
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
+from nonoka.errors import UnknownSnapshot
 from nonoka.ports.processes import Processes
 from nonoka.ports.store import LEASE_MS
 from nonoka.records.commit import Claim, SessionView
@@ -67,14 +68,14 @@ async def _rolled_back(
     workspace = Path(view.index.working_dir)
     changed = await ports.snapshots.repository_changes(workspace, call.repository)
     if changed is not None:
-        return SettledCall(place=call.place, repository=changed)
-    rollback = await ports.snapshots.roll_back(
-        workspace,
-        call.snapshot,
-        claim.session_id,
-        snapshot_name(call, f"undone-{claim.fence}"),
-        until_ms=over_at,
-    )
+        return SettledCall(place=call.place, not_rolled_back=f"git itself was run ({changed})")
+    name = snapshot_name(call, f"undone-{claim.fence}")
+    try:
+        rollback = await ports.snapshots.roll_back(
+            workspace, call.snapshot, claim.session_id, name, until_ms=over_at
+        )
+    except UnknownSnapshot:
+        return SettledCall(place=call.place, not_rolled_back="its snapshot is gone")
     return SettledCall(place=call.place, rollback=rollback)
 
 

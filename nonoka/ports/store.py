@@ -28,6 +28,7 @@ from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
 from nonoka.records.task import Worker
+from nonoka.records.workload import Workload
 from nonoka.records.workspace import SnapshotTaken
 
 #: A pure choice, made inside the transaction from what that transaction reads.
@@ -166,6 +167,9 @@ class ReadStore(Protocol):
 
     async def ready_tasks(self, *, limit: int) -> list[ReadyTask]:
         """The tasks that wait to be claimed, or for their time to come; the longest due first."""
+
+    async def workload(self) -> Workload:
+        """How many tasks are live, and how long the oldest has been due; its cost follows what is live."""
 
     async def detail(self, session_id: str) -> SessionDetail:
         """Everything about one session."""

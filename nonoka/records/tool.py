@@ -113,10 +113,10 @@ class CallStart(Record):
 class SettledCall(Record):
     """What settling found and did about a begun call, before that is committed.
 
-    ``rollback`` is what going back to the call's snapshot did. ``repository`` is what git itself changed since:
-    then nothing was rolled back, and the call is not replayed.
+    ``rollback`` is what going back to the call's snapshot did. ``not_rolled_back`` says why nothing was: git
+    itself was run, or the snapshot is gone; then the call is not replayed.
     """
 
     place: int
     rollback: Rollback | None = None
-    repository: str | None = None
+    not_rolled_back: str | None = None

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from nonoka.adapters.processes import LocalProcesses
 from nonoka.engine.running import Running
 from nonoka.engine.sweeper import Sweeper
+from nonoka.records.event import EventType
+from nonoka.records.task import Worker
+from tests.support.brokers import BROKERS, project_on
 from tests.support.crash_agent import GATE
 from tests.support.project import PLAIN, Project
 
@@ -58,3 +66,41 @@ async def test_somebodys_program_is_not_ended_when_it_freezes(project: Project) 
         await project.all_completed()
         assert program.wait(30) == 0
     assert len(project.oracle.ran(session_id)) == 1
+
+
+class Unending(LocalProcesses):
+    """A machine where a frozen worker is taken for ended, and isn't."""
+
+    async def end_owner(self, worker: Worker) -> bool:
+        """It is left as it is."""
+        return True
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+async def test_a_worker_that_was_frozen_for_three_leases_cannot_commit(tmp_path: Path, broker: str) -> None:
+    """Should it wake at all: its call's result is refused, an event says that it lost its claim, and the call
+    has its one result from the attempt after it.
+    """
+    with project_on(broker, tmp_path) as project:
+        session_id = await project.create(TURNS)
+        with project.worker(PLAIN) as frozen:
+            await project.until(lambda: len(project.oracle.ran()) == 1, "the call runs")
+            os.kill(frozen.pid, signal.SIGSTOP)
+            project.change("UPDATE tasks SET lease_expires_at = lease_expires_at - 90000 WHERE status = 'running'")
+            async with project.store() as store:
+                ports = project.ports(store)
+                processes = Unending(project.db.parent / "workers", ports.clock)
+                report = await Sweeper(replace(ports, processes=processes), "other", Running()).sweep()
+            assert report.released == (f"{session_id}/turn:1",)
+            (project.directory / GATE).touch()
+            os.kill(frozen.pid, signal.SIGCONT)
+            await project.all_completed()
+            assert frozen.poll() is None
+    assert "claim_lost" in project.log.read_text()
+    detail = await project.detail(session_id)
+    released = [event.data for event in detail.events if event.type is EventType.TURN_RELEASED]
+    assert [(data["why"], data["attempt"]) for data in released] == [("worker_lost", 1)]
+    finished = [event.data["attempt"] for event in detail.events if event.type is EventType.CALL_FINISHED]
+    assert finished == [2]
+    assert [(one.tool_call_id, one.attempt) for one in project.oracle.ran()] == [("call_1_0", 1), ("call_1_0", 2)]
+    assert [entry.content for entry in detail.state.memory_entries[2:]] == ["held", "All done."]

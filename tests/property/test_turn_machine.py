@@ -436,7 +436,7 @@ class Turns(RuleBasedStateMachine):
     def settled(self, *, git_ran: bool = False) -> dict[int, SettledCall]:
         begun = [call for call in self.detail().calls if call.status == "begun"]
         return {
-            call.place: SettledCall(place=call.place, repository="HEAD moved")
+            call.place: SettledCall(place=call.place, not_rolled_back="HEAD moved")
             if git_ran
             else SettledCall(place=call.place, rollback=Rollback(before=f"before-{call.call_id}"))
             for call in begun

@@ -35,7 +35,8 @@ import os, sys
 from pathlib import Path
 from nonoka.settings import load_settings
 from workers.supervisor import supervise
-sys.exit(supervise(load_settings(Path.cwd(), os.environ), processes={processes}, threads={threads}))
+settings = load_settings(Path.cwd(), os.environ)
+sys.exit(supervise(settings, processes={processes}, threads={threads}, metrics={metrics}))
 """
 
 
@@ -43,8 +44,13 @@ class Project:
     """A directory with a workspace, a store and an oracle; sessions by the crash tests' agent."""
 
     def __init__(self, directory: Path, *, environ: Mapping[str, str] | None = None) -> None:
-        """``environ`` is what its workers have beside what all have."""
-        self.environ = dict(environ or {})
+        """``environ`` is what its workers have beside what all have.
+
+        Run by hand with ``CRASH_REDIS_URL``, all tests that leave it open have their workers on that Redis.
+        """
+        by_hand = os.environ.get("CRASH_REDIS_URL")
+        left_open = {"NONOKA_REDIS_URL": by_hand} if by_hand else {}
+        self.environ = dict(left_open if environ is None else environ)
         self.directory = directory
         self.workspace = directory / "workspace"
         self.workspace.mkdir(parents=True)
@@ -155,9 +161,12 @@ class Project:
                 popen.kill()
 
     @contextmanager
-    def supervisor(self, *, processes: int, threads: int = 4) -> Iterator[subprocess.Popen[bytes]]:
+    def supervisor(
+        self, *, processes: int, threads: int = 4, metrics: tuple[str, int] | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """The real supervisor keeps so many workers; it is told to stop at the end, and they with it."""
-        with self.worker(["-c", _SUPERVISOR.format(processes=processes, threads=threads)]) as popen:
+        program = _SUPERVISOR.format(processes=processes, threads=threads, metrics=metrics)
+        with self.worker(["-c", program]) as popen:
             try:
                 yield popen
             finally:

@@ -30,10 +30,10 @@ class RedisServer:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._options = options
-        self._port = _free_port()
+        self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        self.url = f"redis://127.0.0.1:{self._port}/0"
-        self.client = redis.Redis(port=self._port, socket_timeout=30, decode_responses=True)
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.client = redis.Redis(port=self.port, socket_timeout=30, decode_responses=True)
 
     def __enter__(self) -> RedisServer:
         self.start()
@@ -50,7 +50,7 @@ class RedisServer:
         with (self._directory / "redis.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(server_program(), "--port", str(self._port), "--bind", "127.0.0.1"),
+                    *(server_program(), "--port", str(self.port), "--bind", "127.0.0.1"),
                     *("--save", "", "--appendonly", "no", "--dir", str(self._directory)),
                     *self._options,
                 ],

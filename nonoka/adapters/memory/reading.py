@@ -13,6 +13,7 @@ from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
 from nonoka.records.task import Task, TaskStatus, session_of
+from nonoka.records.workload import Workload
 from nonoka.records.workspace import SnapshotTaken
 
 
@@ -66,6 +67,19 @@ class MemoryReading:
         found = [(rows, task) for rows, task in self._tables.all_tasks() if task.status is TaskStatus.READY]
         found.sort(key=lambda pair: pair[1].not_before)
         return [_ready(rows, task) for rows, task in found[:limit]]
+
+    async def workload(self) -> Workload:
+        """See the port."""
+        now, live = self._tables.clock.now_ms(), [task for _, task in self._tables.all_tasks()]
+        due = [task.not_before for task in live if task.status is TaskStatus.READY and task.not_before <= now]
+        count = Counter(task.status for task in live)
+        return Workload(
+            ready=len(due),
+            delayed=count[TaskStatus.READY] - len(due),
+            running=count[TaskStatus.RUNNING],
+            waiting=count[TaskStatus.WAITING],
+            oldest_ready_ms=now - min(due, default=now),
+        )
 
     async def detail(self, session_id: str) -> SessionDetail:
         """See the port. Raises UnknownSession."""

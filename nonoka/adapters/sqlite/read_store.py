@@ -23,6 +23,7 @@ from nonoka.records.event import Event
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState, SessionStatus
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
+from nonoka.records.workload import Workload
 from nonoka.records.workspace import SnapshotTaken
 
 
@@ -49,6 +50,9 @@ class ReadStorePart(OpenedStore):
 
     async def ready_tasks(self, *, limit: int) -> list[ReadyTask]:
         return await self._read(lambda db: tasks.ready(db, limit))
+
+    async def workload(self) -> Workload:
+        return await self._read(lambda db: tasks.workload(db, self._now()))
 
     async def detail(self, session_id: str) -> SessionDetail:
         def work(db: sqlite3.Connection) -> SessionDetail:

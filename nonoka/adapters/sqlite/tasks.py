@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from nonoka.adapters.sqlite.queries import queries
 from nonoka.records.commit import Claim, DueTask, ReadyTask, TaskOutcome
 from nonoka.records.task import Task, task_id_of, turn_key
+from nonoka.records.workload import Workload
 
 _Q = queries("tasks")
 
@@ -47,6 +48,11 @@ def live_of_session(db: sqlite3.Connection, session_id: str) -> tuple[Task, ...]
 def ready(db: sqlite3.Connection, limit: int) -> list[ReadyTask]:
     """The tasks that wait to be claimed or for their time, the longest due first, each with why it was retried."""
     return [_ready(row) for row in db.execute(_Q["ready"], {"limit": limit})]
+
+
+def workload(db: sqlite3.Connection, now: int) -> Workload:
+    """The live tasks, counted."""
+    return Workload(**dict(db.execute(_Q["workload"], {"now": now}).fetchone()))
 
 
 def due(db: sqlite3.Connection, now: int, limit: int, agents_to_skip: Sequence[str]) -> list[DueTask]:

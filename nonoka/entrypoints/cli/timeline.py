@@ -210,8 +210,8 @@ class Timeline:
 
 
 def _workspace(event: Event) -> str:
-    if "repository" in event.data:
-        return f", and git itself was run ({_text(event, 'repository')}): nothing was rolled back"
+    if "not_rolled_back" in event.data:
+        return f"; nothing was rolled back, for {_text(event, 'not_rolled_back')}"
     if "rolled_back" not in event.data:
         return ""
     kept = event.data.get("kept")

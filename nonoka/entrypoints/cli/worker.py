@@ -7,6 +7,7 @@ import importlib
 import click
 
 from nonoka.entrypoints.cli.options import with_settings
+from nonoka.entrypoints.cli.served_at import served_at
 from nonoka.settings import Settings
 
 
@@ -22,8 +23,14 @@ from nonoka.settings import Settings
     show_default=True,
     help="Tasks that each process runs at a time.",
 )
+@click.option(
+    "--metrics",
+    metavar="PORT",
+    callback=served_at,
+    help="Serve metrics for Prometheus on this port of 127.0.0.1, or on HOST:PORT.",
+)
 @with_settings()
-def command(*, settings: Settings, processes: int, threads: int) -> int:
+def command(*, settings: Settings, processes: int, threads: int, metrics: tuple[str, int] | None) -> int:
     """Run the tasks of this project's store until stopped.
 
     Model, agent and limits are stored with each session; a worker needs what the model needs (OPENAI_API_KEY)
@@ -31,13 +38,13 @@ def command(*, settings: Settings, processes: int, threads: int) -> int:
     SIGTERM or Ctrl-C finishes or hands back what is held; a second one hands back at once.
 
     \b
-      nonoka worker --processes 2 --threads 8
+      nonoka worker --processes 2 --threads 8 --metrics 9464
 
-    Exit status: 0 stopped, 1 the store can't be used.
+    Exit status: 0 stopped, 1 the store can't be used, 2 the port of --metrics can't be had.
     """
     # By name: workers and entry points are siblings, neither may depend on the other. This is the one place
     # where a command starts what is next door.
     status: int = importlib.import_module("workers.supervisor").supervise(
-        settings, processes=processes, threads=threads
+        settings, processes=processes, threads=threads, metrics=metrics
     )
     return status

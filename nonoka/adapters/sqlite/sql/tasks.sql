@@ -20,6 +20,15 @@ SELECT t.*, (
 ) AS why
 FROM tasks AS t WHERE t.status = 'ready' ORDER BY t.not_before, t.rowid LIMIT :limit;
 
+-- name: workload
+SELECT
+    COALESCE(SUM(status = 'ready' AND not_before <= :now), 0) AS ready,
+    COALESCE(SUM(status = 'ready' AND not_before > :now), 0) AS delayed,
+    COALESCE(SUM(status = 'running'), 0) AS running,
+    COALESCE(SUM(status = 'waiting'), 0) AS waiting,
+    COALESCE(:now - MIN(CASE WHEN status = 'ready' AND not_before <= :now THEN not_before END), 0) AS oldest_ready_ms
+FROM tasks INDEXED BY tasks_live WHERE status IN ('ready', 'running', 'waiting');
+
 -- name: due
 SELECT t.task_id, t.session_id, t.deaths, s.agent
 FROM tasks AS t JOIN cli_sessions AS s ON s.session_id = t.session_id

@@ -54,6 +54,7 @@ def test_every_named_statement_prepares(db: sqlite3.Connection, table: str, name
         ("tasks", "ready", "tasks_ready"),
         ("memory_entries", "from_position", "PRIMARY KEY"),
         ("memory_entries", "withdraw", "PRIMARY KEY"),
+        ("tasks", "workload", "tasks_live"),
     ],
 )
 def test_what_runs_often_follows_an_index(db: sqlite3.Connection, table: str, name: str, index: str) -> None:

@@ -9,6 +9,8 @@ NonokaError
 ├── StoreError              the store can't be used (exit status 1)
 │   ├── StoreVanished       its file was removed or replaced while it was in use
 │   ├── StoreBusy           another process held the write lock for too long
+│   ├── StoreFull           its disk has no room, or refuses to write; that may pass
+│   ├── StoreDamaged        its file is no sound database any more; that won't pass by itself
 │   └── StoreTooNew         written by a newer nonoka
 ├── WorkspaceError          a snapshot, a rollback or a worktree could not be made; the message says why
 │   └── UnknownSnapshot     no snapshot of this workspace has this id (any more)
@@ -69,6 +71,14 @@ class StoreVanished(StoreError):
 
 class StoreBusy(StoreError):
     """Another process held the write lock for too long; nothing was written."""
+
+
+class StoreFull(StoreError):
+    """The store's disk has no room, or refuses to write; nothing was written."""
+
+
+class StoreDamaged(StoreError):
+    """The store's file is no sound database any more."""
 
 
 class StoreTooNew(StoreError):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import dramatiq
 
 from nonoka.app import WorkerParts, Wrap, as_worker, broker_name, open_ports
-from nonoka.errors import NonokaError, StoreError, WorkerUnfit
+from nonoka.errors import NonokaError, StoreDamaged, StoreError, StoreFull, WorkerUnfit
 from nonoka.settings import Settings
 from workers.queues import Feed, Queue
 from workers.tally import Tell, tallied
@@ -24,12 +24,20 @@ log = logging.getLogger(__name__)
 GRACE_S = 8.0
 #: How long the rest of the process may take to hand back before an unfit worker exits.
 DRAIN_S = 5.0
+#: Between two looks whether a full disk has room again.
+FULL_PAUSE_S = 1.0
+
+
+class Die(Protocol):
+    """Ends the process; ``for_good`` where another one would fare no better."""
+
+    def __call__(self, why: str, *, for_good: bool = False) -> None: ...
 
 
 class Life:
     """What a worker process holds between its boot and its end."""
 
-    def __init__(self, settings: Settings, queue: Queue, *, wrap: Wrap | None, die: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, queue: Queue, *, wrap: Wrap | None, die: Die) -> None:
         self._settings = settings
         self._queue = queue
         self._wrap = wrap
@@ -53,7 +61,7 @@ class Life:
         name = broker_name(self._settings)
         self._parts = await self._stack.enter_async_context(as_worker(ports, "worker", broker=name))
         self._feed = self._queue.feed(ports, self._parts.tasks)
-        self._feeding = self._keep("feeder", self._feed.feed_forever())
+        self._feeding = self._keep("feeder", self._feed_whenever_there_is_room())
         self._keep("heartbeat", self._parts.keeper.keep())
         self._keep("sweeper", self._parts.sweeper.sweep_forever())
         log.info("worker_started worker=%s threads=%s", self._parts.worker.worker_id, worker.worker_threads)
@@ -69,7 +77,7 @@ class Life:
             await self._leave(str(error))
         except StoreError as error:
             # What this process held is settled by whoever sweeps; going on could only repeat the failure.
-            await self._leave(f"the store failed: {error}")
+            await self._leave(f"the store failed: {error}", for_good=isinstance(error, StoreDamaged))
         finally:
             await self._feed.thread_freed()
 
@@ -96,6 +104,14 @@ class Life:
         await asyncio.gather(*self._beside, return_exceptions=True)
         await self._stack.aclose()
 
+    async def _feed_whenever_there_is_room(self) -> None:
+        while True:
+            try:
+                await self._feed.feed_forever()
+            except StoreFull as error:
+                log.warning("feeding_failed: %s", error)
+            await asyncio.sleep(FULL_PAUSE_S)
+
     def _keep(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         task.add_done_callback(self._ended)
@@ -107,12 +123,12 @@ class Life:
             return
         error = task.exception()
         if isinstance(error, NonokaError):
-            self._die(f"its {task.get_name()} failed: {error}")
+            self._die(f"its {task.get_name()} failed: {error}", for_good=isinstance(error, StoreDamaged))
         else:
             log.critical("worker_broken part=%s", task.get_name(), exc_info=error)
             self._die(f"its {task.get_name()} failed")
 
-    async def _leave(self, why: str) -> None:
+    async def _leave(self, why: str, *, for_good: bool = False) -> None:
         self._stopping = True
         self._feeding.cancel()
         current = asyncio.current_task()
@@ -123,4 +139,4 @@ class Life:
             if all(running.work is current for running in self._parts.running):
                 break
             await asyncio.sleep(0.1)
-        self._die(why)
+        self._die(why, for_good=for_good)

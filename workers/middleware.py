@@ -17,7 +17,7 @@ from dramatiq.asyncio import get_event_loop_thread
 from dramatiq.middleware import Middleware
 
 from nonoka.app import Wrap
-from nonoka.errors import NonokaError, StoreBusy
+from nonoka.errors import NonokaError, StoreBusy, StoreFull
 from nonoka.settings import Settings
 from workers.life import Life
 from workers.queues import Queue
@@ -38,7 +38,7 @@ class WorkerLife(Middleware):
 
     def __init__(self, settings: Settings, queue: Queue, *, wrap: Wrap | None = None) -> None:
         self._queue = queue
-        self._life = Life(settings, queue, wrap=wrap, die=lambda why: _exit(EXIT_BROKEN, why))
+        self._life = Life(settings, queue, wrap=wrap, die=_die)
         self._over = threading.Event()
 
     def tell(self, tell: Tell) -> None:
@@ -49,7 +49,7 @@ class WorkerLife(Middleware):
         """The app is open and the feeder runs, or the process ends with a clear line."""
         try:
             _on_loop(self._life.start(worker))
-        except StoreBusy as error:
+        except (StoreBusy, StoreFull) as error:
             _exit(EXIT_BROKEN, str(error))
         except NonokaError as error:
             _exit(EXIT_UNUSABLE, str(error))
@@ -100,6 +100,10 @@ class WorkerLife(Middleware):
         answered = threading.Event()
         loop_thread.loop.call_soon_threadsafe(answered.set)
         return answered.wait(STUCK_S)
+
+
+def _die(why: str, *, for_good: bool = False) -> None:
+    _exit(EXIT_UNUSABLE if for_good else EXIT_BROKEN, why)
 
 
 def _on_loop(work: Coroutine[Any, Any, T]) -> T:

@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     from nonoka.app.models import model_catalog
     from nonoka.app.opening import Wrap, open_ports
     from nonoka.app.requests import request_for
-    from nonoka.app.stores import open_store, store_condition, store_exists
+    from nonoka.app.stores import back_up_store, check_store, open_store, store_condition, store_exists
     from nonoka.app.working import WorkerParts, as_worker
 
 _HOMES = {
     "WorkerParts": "working",
     "Wrap": "opening",
     "as_worker": "working",
+    "back_up_store": "stores",
     "broker_name": "brokers",
+    "check_store": "stores",
     "model_catalog": "models",
     "open_ports": "opening",
     "open_store": "stores",
@@ -31,7 +33,9 @@ __all__ = [
     "WorkerParts",
     "Wrap",
     "as_worker",
+    "back_up_store",
     "broker_name",
+    "check_store",
     "model_catalog",
     "open_ports",
     "open_store",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from nonoka.adapters.clock import SystemClock
 from nonoka.adapters.sqlite import location
@@ -14,7 +15,7 @@ from nonoka.app.brokers import redis_hints
 from nonoka.app.sending import SendingStore
 from nonoka.ports.clock import Clock
 from nonoka.ports.store import Store
-from nonoka.records.condition import StoreCondition
+from nonoka.records.condition import CheckedRule, StoreCondition
 from nonoka.settings import Settings
 
 
@@ -45,3 +46,18 @@ def store_exists(settings: Settings) -> bool:
 def store_condition(settings: Settings) -> StoreCondition:
     """What can be said of the store's file without making, migrating or changing it."""
     return condition(settings.db)
+
+
+async def check_store(settings: Settings, *, repair: bool) -> list[CheckedRule]:
+    """Each rule of the store with what breaks it, repaired if that is asked for. Raises StoreError."""
+    from nonoka.adapters.sqlite.store_check.check import check  # noqa: PLC0415  the one command that needs it
+
+    return await check(settings.db, now_ms=SystemClock().now_ms(), repair=repair)
+
+
+async def back_up_store(settings: Settings, target: Path, *, overwrite: bool) -> int:
+    """The store as of one moment is in that file; returns its bytes. Raises UsageError, StoreError."""
+    from nonoka.adapters.sqlite.backup import back_up  # noqa: PLC0415  the one command that needs it
+
+    location.refuse_unfit(settings.db)
+    return await back_up(settings.db, target, overwrite=overwrite)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
-from nonoka.errors import NonokaError
+from nonoka.errors import NonokaError, StoreFull
 from nonoka.records.commit import Claim
 from nonoka.records.task import session_of
 
@@ -50,9 +50,15 @@ class LeaseKeeper:
             await self._heed_signals()
 
     async def keep(self) -> None:
-        """Beat until cancelled. Raises what a beat raises: a worker that can't beat must not go on."""
+        """Beat until cancelled. Raises what a beat raises: a worker that can't beat must not go on.
+
+        But for a full disk: what can't be renewed there can't be taken over by others either.
+        """
         while True:
-            await self.beat()
+            try:
+                await self.beat()
+            except StoreFull as error:
+                log.warning("heartbeat_failed: %s", error)
             await self._ports.clock.sleep_ms(HEARTBEAT_MS)
 
     async def _give_up(self, claim: Claim) -> None:

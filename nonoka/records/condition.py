@@ -21,3 +21,20 @@ class StoreCondition(Record):
     known_schema: int
     others_may: bool = False
     size_bytes: int = 0
+
+
+class CheckedRule(Record):
+    """One rule of the store, and what breaks it: nothing where the store is sound.
+
+    ``repaired`` says what was done about all of it; ``remedy`` what else helps.
+    """
+
+    rule: str
+    broken: tuple[str, ...] = ()
+    repaired: str | None = None
+    remedy: str | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Nothing breaks it, or nothing does any more."""
+        return not self.broken or self.repaired is not None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +228,22 @@ def test_doctor_finds_what_a_killed_worker_holds(project: Make) -> None:
 
 
 # --- init
+
+
+def test_doctor_tests_the_rules_of_the_store_and_repairs_what_it_is_told_to(project: Make) -> None:
+    """It says which is broken and by what; only --repair changes anything, and a second look finds it well."""
+    nonoka = project(ANSWER)
+    session_id = nonoka("enqueue", "hello").stdout.strip()
+    with closing(sqlite3.connect(nonoka.path / ".nonoka" / "sessions.db")) as db, db:
+        db.execute("DELETE FROM tasks")
+    for _ in range(2):
+        done = nonoka("doctor", "--check-store")
+        assert done.returncode == 1
+        assert f"a session that goes on has a task: not so of {session_id}: created" in done.stdout
+        assert "nonoka doctor --check-store --repair" in done.stdout
+    assert "repaired: each has a task again" in nonoka("doctor", "--check-store", "--repair").stdout
+    assert "not so of" not in nonoka("doctor", "--check-store").stdout
+    assert nonoka("doctor", "--repair").returncode == 2
 
 
 def test_what_init_writes_works_and_is_never_overwritten_unasked(project: Make) -> None:

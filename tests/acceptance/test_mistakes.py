@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.program import NONOKA, PATIENCE_S, Project
+from tests.support.program import NONOKA, PATIENCE_S, Project, until
 
 ANSWER = "- {text: All is well.}\n"
 FILES = {
@@ -167,6 +168,12 @@ def test_a_store_that_this_user_may_not_open_is_told_by_name(nonoka: Project) ->
         hidden.chmod(0o000)
         refused = [wrong(command, 1, "sessions.db can't be opened: Permission denied") for command in commands]
         assert list(told(nonoka, refused, as_anyone=True)) == []
+        hidden.chmod(0o700)
+        wal = hidden / "sessions.db-wal"  # as somebody else leaves it who may open the store
+        wal.touch(0o000)
+        refused = [wrong(command, 1, "its sessions.db-wal belongs to user") for command in commands]
+        assert list(told(nonoka, refused, as_anyone=True)) == []
+        wal.unlink()
         hidden.chmod(0o500)
         (hidden / "sessions.db").chmod(0o600)
         refused = [wrong(command, 1, "its directory can't be written by this user") for command in commands]
@@ -185,6 +192,23 @@ def test_a_project_that_this_user_may_not_write_to_is_told_before_anything_is_st
         assert list(told(nonoka, refused, as_anyone=True)) == []
     finally:
         nonoka.path.chmod(0o700)
+
+
+def test_a_store_that_is_taken_away_under_a_run_is_written_back(nonoka: Project) -> None:
+    """``git clean -xfd`` while it works: the next commit is refused, and nothing of it is lost."""
+    nonoka.script.write_text(
+        "- tool_calls: [{name: run_command, args: {command: 'touch log; until [ -e go ]; do sleep 0.05; done'}}]\n"
+        "- {text: All is well.}\n"
+    )
+    with nonoka.started("run", "hello") as process:
+        until(nonoka.begun)
+        shutil.rmtree(nonoka.path / ".nonoka")
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1, err
+    assert "sessions.db was removed while it was in use; what it held is written to" in err
+    (nonoka.path / "go").touch()
+    [session] = nonoka.json("sessions", "list")
+    assert nonoka.show(session["session_id"])["messages"][0]["content"] == "hello"
 
 
 def test_what_no_terminal_can_be_asked_is_refused(nonoka: Project) -> None:

@@ -1,4 +1,4 @@
-"""Two recover the same lost claim at the same moment."""
+"""Several recover the same lost claim at the same moment."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from nonoka.adapters.models.catalog import ModelCatalog
 from nonoka.adapters.sqlite.store import SqliteStore
 from nonoka.agents.registry import Registry
 from nonoka.decisions.conversation_rules import first_fault
+from nonoka.engine.accept import send_signal
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
 from nonoka.engine.sweeper import Sweeper
 from nonoka.engine.task import TaskRunner
 from nonoka.records.event import EventType
+from nonoka.records.signal import SignalKind
 from tests.support.boundaries import Boundaries, Died, Point, play_death
 from tests.support.crash_agent import crash_agent, write_script
 from tests.support.machine import Machine
@@ -39,6 +41,7 @@ class Recovery:
     """One process of two, with a store of its own on the same file."""
 
     def __init__(self, ports: Ports, worker_id: str) -> None:
+        self.store = ports.store
         self.sweeper = Sweeper(ports, worker_id, Running())
         self.tasks = TaskRunner(ports, worker_id, Running())
 
@@ -53,6 +56,11 @@ class Recovery:
                 continue
         return released
 
+    async def resume(self, session_id: str) -> list[str]:
+        """What ``sessions resume --here`` does: signal, then sweep and work on it here; what was released."""
+        await send_signal(self.store, session_id, SignalKind.RESUME)
+        return await self.recover()
+
 
 @pytest.fixture
 def clock() -> ManualClock:
@@ -61,8 +69,8 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 async def stores(tmp_path: Path, clock: ManualClock) -> AsyncIterator[list[SqliteStore]]:
-    """Two stores on one file, as two processes have them."""
-    opened = [await SqliteStore.open(tmp_path / "sessions.db", clock) for _ in range(2)]
+    """Stores on one file, as three processes have them."""
+    opened = [await SqliteStore.open(tmp_path / "sessions.db", clock) for _ in range(3)]
     yield opened
     for store in opened:
         await store.close()
@@ -71,7 +79,7 @@ async def stores(tmp_path: Path, clock: ManualClock) -> AsyncIterator[list[Sqlit
 async def test_a_lost_claim_is_released_once_however_many_recover_it(
     tmp_path: Path, clock: ManualClock, stores: list[SqliteStore]
 ) -> None:
-    """Two sweepers and the workers behind them race, fifty times: one death, one result, one more attempt."""
+    """Two sweepers and a person who resumes race, fifty times: one death, one result, one more attempt."""
     machine, oracle, registry = Machine(), Oracle(tmp_path), Registry()
     registry.register(crash_agent(lambda: oracle))
     ports = Ports(
@@ -86,10 +94,10 @@ async def test_a_lost_claim_is_released_once_however_many_recover_it(
         worktrees=PlayedWorktrees(),
         agents=registry,
     )
-    first, second = [await _process(replace(ports, store=store), machine) for store in stores]
+    first, second, resuming = [await _process(replace(ports, store=store), machine) for store in stores]
     for _ in range(ROUNDS):
         session_id = await _left_in_the_middle_of_its_call(ports, machine)
-        released = await asyncio.gather(first.recover(), second.recover())
+        released = await asyncio.gather(first.recover(), second.recover(), resuming.resume(session_id))
         assert [task for tasks in released for task in tasks] == [f"{session_id}/turn:1"]
         detail = await stores[0].detail(session_id)
         assert detail.state.status == "completed"

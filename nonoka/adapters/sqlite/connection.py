@@ -7,6 +7,7 @@ tests/unit/adapters/sqlite/test_connection.py pins what it relies on.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import random
 import sqlite3
 import time
@@ -17,7 +18,8 @@ from typing import TypeVar
 
 import aiosqlite
 
-from nonoka.errors import StoreBusy, StoreError
+from nonoka.adapters.sqlite.faults import store_error
+from nonoka.errors import StoreBusy, StoreVanished
 
 T = TypeVar("T")
 
@@ -26,6 +28,10 @@ T = TypeVar("T")
 PATIENCE_S = 40.0
 #: Between two tries for the lock. SQLite's own busy_timeout starves: four tight writers waited up to 4 s.
 WAIT_S = (0.0005, 0.002)
+
+
+#: The files that this process must not open again.
+_abandoned: set[tuple[int, int]] = set()
 
 
 class Connection(aiosqlite.Connection):
@@ -40,14 +46,33 @@ class Connection(aiosqlite.Connection):
     @classmethod
     async def opened(cls, path: Path, *, read_only: bool = False) -> Connection:
         """A connection to the file at this path, which exists. Close it with ``close``. Raises StoreError."""
+        if _identity(path) in _abandoned:
+            raise StoreVanished(
+                f"what lay beside the store {path} was replaced while this process used it; "
+                "start the process again"
+            )
         connection = cls(path, read_only=read_only)
         try:
             await connection
         except sqlite3.Error as error:
             # Its thread is about to end, and still tells this event loop so: not after the loop is closed.
             await asyncio.to_thread(connection._thread.join)
-            raise _store_error(error, path) from error
+            raise store_error(error, path) from error
         return connection
+
+    async def abandon(self) -> None:
+        """No more of it; but SQLite closes nothing until the process ends, and then neither.
+
+        Nobody opens that file again in this process: SQLite shares what it knows of a file among connections.
+        """
+        if self._connection is None:
+            return
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._conn))
+        _abandoned.add(_identity(self._path))
+        self._connection = None
+        stopped = self.stop()
+        if stopped is not None:
+            await stopped
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = False) -> T:
         """Run ``work`` in one write transaction and commit it; what it raises rolls everything back.
@@ -97,7 +122,7 @@ class Connection(aiosqlite.Connection):
         try:
             result: T = await self._execute(work)  # type: ignore[no-untyped-call]  # aiosqlite leaves it untyped
         except sqlite3.DatabaseError as error:
-            raise _store_error(error, self._path) from error
+            raise store_error(error, self._path) from error
         return result
 
 
@@ -116,6 +141,14 @@ def _open(path: Path, read_only: bool) -> sqlite3.Connection:
     return db
 
 
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
 def _patiently(step: Callable[[], T]) -> T:
     # This runs in the connection's own thread, so waiting here stops nothing else.
     give_up_at = time.monotonic() + PATIENCE_S  # noqa: TID251  a wait inside the adapter, no stored time
@@ -131,9 +164,3 @@ def _patiently(step: Callable[[], T]) -> T:
                     "see which one works on it (a backup, an sqlite3 shell?), then try again"
                 ) from error
             time.sleep(random.uniform(*WAIT_S))
-
-
-def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
-    name = getattr(error, "sqlite_errorname", type(error).__name__)
-    other = "; name another file with --db (or NONOKA_DB)" if name == "SQLITE_NOTADB" else ""
-    return StoreError(f"the store {path} could not do it: {error} ({name}){other}")

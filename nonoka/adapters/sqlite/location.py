@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
-from nonoka.errors import StoreError
+from nonoka.errors import StoreError, StoreFull
 
 #: File systems on which SQLite's locks or shared memory don't hold (design section 3).
 REFUSED = ("nfs", "cifs", "smb", "9p", "fuse", "afs", "ceph", "glusterfs")
 
 
+#: What is mounted where, as this process sees it.
+MOUNTS = "/proc/self/mountinfo"
+
+
 def prepare(path: Path) -> None:
     """The directory and the file are there, private to their owner. Raises StoreError with a remedy."""
     try:
-        prepare_directory(path.parent)
         refuse_unsafe_filesystem(path)
+        prepare_directory(path.parent)
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         refuse_unfit(path)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreFull(
+                f"the store {path} can't be made: {error.strerror}; make room, then try again"
+            ) from error
         raise StoreError(
             f"the store {path} can't be opened: {error.strerror or error}; "
             "make it writable, or name another file with --db (or NONOKA_DB)"
@@ -68,6 +77,14 @@ def refuse_unfit(path: Path) -> None:
             "name another file with --db (or NONOKA_DB)"
         )
 
+    for beside in (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm")):
+        if beside.exists() and not os.access(beside, os.R_OK | os.W_OK):
+            raise StoreError(
+                f"the store {path} can't be used: its {beside.name} belongs to {_owner(beside)} and can't "
+                f"be written by this user; have it given to the owner of {path.name}, or name another file with "
+                "--db (or NONOKA_DB)"
+            )
+
 
 def refuse_unsafe_filesystem(path: Path) -> None:
     """Raise StoreError where SQLite's locking can't be relied on."""
@@ -84,7 +101,7 @@ def filesystem_of(path: Path) -> str:
     place = os.path.realpath(path)
     best, kind = "", ""
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
+        with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as mounts:
             for line in mounts:
                 fields, _, rest = line.partition(" - ")
                 mount = _unescaped(fields.split(" ")[4])
@@ -94,6 +111,13 @@ def filesystem_of(path: Path) -> str:
     except OSError:
         return ""
     return kind
+
+
+def _owner(path: Path) -> str:
+    try:
+        return f"user {path.owner()!r}"
+    except KeyError:
+        return f"user {path.stat().st_uid}"
 
 
 def _unescaped(text: str) -> str:

@@ -23,7 +23,11 @@ TABLES = (
 @cache
 def queries(table: str) -> dict[str, str]:
     """The statements of one table by name."""
-    text = files(__package__).joinpath("sql", f"{table}.sql").read_text(encoding="utf-8")
+    return named_statements(files(__package__).joinpath("sql", f"{table}.sql").read_text(encoding="utf-8"))
+
+
+def named_statements(text: str) -> dict[str, str]:
+    """The statements of a file's text by the names above them."""
     found: dict[str, str] = {}
     for block in text.split("-- name: ")[1:]:
         name, _, statement = block.partition("\n")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 from functools import cache, partial
 from importlib.resources import files
+from pathlib import Path
 
+from nonoka.adapters.sqlite.adoption.legacy_file import is_legacy, set_aside
 from nonoka.adapters.sqlite.connection import Connection
-from nonoka.errors import StoreTooNew
+from nonoka.errors import StoreError, StoreTooNew
 
 
 @cache
@@ -30,11 +32,40 @@ async def migrate(db: Connection, path: str, now_ms: int) -> None:
     """The store has this nonoka's schema. Raises StoreTooNew, naming the file, and changes nothing then."""
     version = await db.outside(version_of)
     refuse_newer(version, path)
+    if version == 0:
+        await db.outside(partial(_refuse_foreign, path=path))
+    # Asked for each time: a copy that was put in the file's place may be in another mode.
+    await db.outside(lambda c: c.execute("PRAGMA journal_mode = WAL").fetchone())
     if version == newest_version():
         return
-    await db.outside(lambda c: c.execute("PRAGMA journal_mode = WAL").fetchone())
+    if version == 0 and await db.outside(is_legacy):
+        await db.write(partial(_adopt, path=path, now_ms=now_ms), durable=True)
     for number, name, text in migrations():
         await db.write(partial(apply, number=number, name=name, text=text, now_ms=now_ms), durable=True)
+
+
+def _refuse_foreign(db: sqlite3.Connection, *, path: str) -> None:
+    # In this order, for another process may be making or adopting it meanwhile.
+    if is_legacy(db):
+        return
+    found = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchone()
+    if found is not None and version_of(db) == 0:
+        raise StoreError(
+            f"{path} is the database of another program (it has a table {found[0]!r}); "
+            "name another file with --db (or NONOKA_DB)"
+        )
+
+
+def _adopt(db: sqlite3.Connection, *, path: str, now_ms: int) -> None:
+    # All in one transaction: a crash leaves the old file as it was. Another process may have been first.
+    if not is_legacy(db):
+        return
+    from nonoka.adapters.sqlite.adoption.adopt import adopt  # noqa: PLC0415  needed once in a file's life
+
+    set_aside(db)
+    for number, name, text in migrations():
+        apply(db, number=number, name=name, text=text, now_ms=now_ms)
+    adopt(db, Path(path), now_ms)
 
 
 def version_of(db: sqlite3.Connection) -> int:

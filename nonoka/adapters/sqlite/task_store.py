@@ -51,7 +51,7 @@ class TaskStorePart(OpenedStore):
                 return None
             return take(db, found, worker_id, decide, now=now, lease_expires_at=self._lease())
 
-        return await self._write(work)
+        return await self._write_once_there_is_room(work)
 
     async def commit(
         self,
@@ -61,9 +61,6 @@ class TaskStorePart(OpenedStore):
         durable: bool = False,
         then_claim: Decide | None = None,
     ) -> Committed:
-        if durable:
-            await self._stay_in_place()
-
         def work(db: sqlite3.Connection) -> Committed:
             now, lease = self._now(), self._lease()
             changes = decide(view_of(db, held_task(db, claim), now))
@@ -77,11 +74,9 @@ class TaskStorePart(OpenedStore):
             view = view_of(db, tasks.get(db, claim.task_id), now)
             return Committed(claim=claim, view=view, changes=changes, woken=woken)
 
-        return await self._write(work, durable=durable)
+        return await self._write_once_there_is_room(work, durable=durable)
 
     async def renew(self, worker_id: str) -> dict[str, int]:
-        await self._stay_in_place()
-
         def work(db: sqlite3.Connection) -> dict[str, int]:
             schema.refuse_newer(schema.version_of(db), str(self.path))
             workers.seen(db, worker_id, self._now())

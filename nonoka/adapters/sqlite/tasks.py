@@ -30,6 +30,12 @@ def insert_next_turn(db: sqlite3.Connection, session_id: str, now: int) -> str:
     return insert_turn(db, session_id, turn_key(highest + 1), now)
 
 
+def insert_finished_turn(db: sqlite3.Connection, session_id: str, number: int) -> None:
+    """The session has had a turn of this number, so that the next one is numbered after it."""
+    task_id = insert_turn(db, session_id, turn_key(number), 0)
+    db.execute(_Q["finish"], {"task_id": task_id, "status": "done", "retries": 0, "deaths": 0})
+
+
 def get(db: sqlite3.Connection, task_id: str) -> Task:
     """The task with this id, which is known to exist."""
     return _task(db.execute(_Q["get"], {"task_id": task_id}).fetchone())
@@ -123,6 +129,16 @@ def settle_outcome(db: sqlite3.Connection, task_id: str, outcome: TaskOutcome, l
 def close_others(db: sqlite3.Connection, session_id: str, task_id: str) -> None:
     """No other task of the session may commit any more."""
     db.execute(_Q["close_others"], {"session_id": session_id, "task_id": task_id})
+
+
+def close(db: sqlite3.Connection, task_id: str) -> None:
+    """The task may not commit any more."""
+    db.execute(_Q["close"], {"task_id": task_id})
+
+
+def let_unowned_run_out(db: sqlite3.Connection, session_id: str) -> None:
+    """The leases of this session's tasks whose owner has no row have run out."""
+    db.execute(_Q["let_unowned_run_out"], {"session_id": session_id})
 
 
 def make_due(db: sqlite3.Connection, session_id: str, now: int) -> None:

@@ -28,6 +28,7 @@ _HERE = "nonoka.entrypoints.cli"
         "sessions": f"{_HERE}.sessions.group:group",
         "demo": f"{_HERE}.demo.command:command",
         "doctor": f"{_HERE}.doctor.command:command",
+        "backup": f"{_HERE}.backup:command",
         "init": f"{_HERE}.init:command",
         "completion": f"{_HERE}.completion:command",
     },

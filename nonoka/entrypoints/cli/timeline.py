@@ -61,9 +61,7 @@ class Timeline:
             EventType.SESSION_FORKED: lambda event: self._line(
                 f"forked from {_text(event, 'from')} at the end of turn {_number(event, 'turn')}", "dim"
             ),
-            EventType.SESSION_REPAIRED: lambda event: self._line(
-                f"repaired: {_text(event, 'why')}; it goes on", "warn"
-            ),
+            EventType.SESSION_REPAIRED: lambda event: self._line(f"repaired: {_text(event, 'why')}", "warn"),
         }
 
     def told(self, event: Event) -> list[Span]:

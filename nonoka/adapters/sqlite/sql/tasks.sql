@@ -131,3 +131,14 @@ WHERE task_id = :task_id AND status = 'waiting';
 -- name: wake_session
 UPDATE tasks SET status = 'ready', waits_for = NULL, sent_at = NULL, sends = 0
 WHERE session_id = :session_id AND status = 'waiting' AND waits_for = 'workspace';
+
+-- name: close
+UPDATE tasks SET
+    status = 'done', fence = fence + 1, waits_for = NULL, lease_owner = NULL, lease_expires_at = NULL,
+    sent_at = NULL, sends = 0
+WHERE task_id = :task_id;
+
+-- name: let_unowned_run_out
+UPDATE tasks SET lease_expires_at = 0
+WHERE session_id = :session_id AND status = 'running'
+  AND NOT EXISTS (SELECT 1 FROM workers AS w WHERE w.worker_id = tasks.lease_owner);

@@ -40,6 +40,7 @@ def make_tree(workspace: Path, count: int, lot: random.Random) -> list[Path]:
         files.append(file)
     (workspace / ".gitignore").write_text("*.pyc\nbuild/\n")
     git(workspace, "init", "-q")
+    git(workspace, "config", "gc.auto", "0")
     git(workspace, "add", "-A")
     git(workspace, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "all")
     return files

@@ -15,7 +15,7 @@ from tests.support.openai_server import OpenAIServer, calls, status, text
 
 def nonoka(directory: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).with_name("nonoka")
-    env = {"PATH": os.environ["PATH"], "HOME": str(directory), **environment}
+    env = {"PATH": os.environ["PATH"], "HOME": f"{directory}-home", **environment}
     return subprocess.run(
         [program, *arguments], cwd=directory, env=env, capture_output=True, text=True, timeout=100, check=False
     )

@@ -46,7 +46,7 @@ class Shell:
         self.last_id = ""
         self.background: list[subprocess.Popen[str]] = []
         programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        self.env = {"PATH": programs, "HOME": str(directory), "OPENAI_BASE_URL": url}
+        self.env = {"PATH": programs, "HOME": f"{directory}-home", "OPENAI_BASE_URL": url}
 
     def run(self, command: str) -> str:
         if command.startswith("export "):

@@ -94,7 +94,7 @@ def test_a_pause_waits_for_the_call_in_flight_and_a_resume_goes_on(project: Make
 
 
 def test_a_pause_that_cannot_wait_cuts_off_what_runs_also_when_one_is_pending(project: Make) -> None:
-    """The call begins again after the resume."""
+    """The call begins again after the resume, on the workspace as it was before it."""
     nonoka = project(SLOW)
     with nonoka.started("run", "Work") as run:
         session_id = first_line(run)
@@ -114,7 +114,9 @@ def test_a_pause_that_cannot_wait_cuts_off_what_runs_also_when_one_is_pending(pr
 
     (nonoka.path / "go").touch()
     assert nonoka("sessions", "resume", session_id, "--here").returncode == 0
-    assert (nonoka.path / "log").read_text(encoding="utf-8") == "begun\nbegun\n"
+    assert (nonoka.path / "log").read_text(encoding="utf-8") == "begun\n"
+    begun = [event for event in nonoka.show(session_id)["events"] if event["type"] == "call_started"]
+    assert [event["attempt"] for event in begun] == [1, 2]
 
 
 def test_a_cancel_ends_what_runs_and_who_watches_sees_it(project: Make) -> None:

@@ -8,6 +8,6 @@ from tests.support.snapshot_kills import campaign
 
 
 def test_a_kill_at_any_moment_leaves_both_repositories_sound(tmp_path: Path) -> None:
-    """Five moments of each; ``python -m tests.support.snapshot_kills 50`` is the long campaign."""
-    in_snapshots, in_rollbacks = campaign(tmp_path, rounds=5, seed=8)
-    assert in_snapshots + in_rollbacks > 0
+    """Three moments of each at least; ``python -m tests.support.snapshot_kills 50`` is the long campaign."""
+    in_snapshots, in_rollbacks = campaign(tmp_path, wanted=3, seed=8)
+    assert min(in_snapshots, in_rollbacks) >= 3

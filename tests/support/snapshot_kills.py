@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from nonoka.adapters.clock import SystemClock
@@ -28,7 +29,7 @@ def child(what: str, workspace: str, home: str, name: str) -> None:
     if what == "take":
         asyncio.run(snapshots.take(Path(workspace), "killed", name))
     else:
-        asyncio.run(snapshots.roll_back(Path(workspace), what, "killed", name, until_ms=None))
+        asyncio.run(snapshots.roll_back(Path(workspace), what, "killed", name))
     print("ended", flush=True)
 
 
@@ -83,33 +84,63 @@ def both_sound(workspace: Path, home: Path) -> None:
         git(workspace, "--git-dir", str(private), "fsck", "--full", "--connectivity-only")
 
 
-def campaign(root: Path, rounds: int, seed: int) -> tuple[int, int]:
-    """So many kills inside a snapshot and inside a rollback; returns how many of each hit before the end."""
-    lot = random.Random(seed)
-    workspace, home = make_workspace(root), root / "home"
-    snapshots = GitSnapshots(home, SystemClock())
-    theirs = everything_of(workspace / ".git")
-    first = asyncio.run(snapshots.take(workspace, "killed", "first"))
-    tree = tree_of(workspace)
+class Campaign:
+    """One workspace that is disturbed, and whose snapshots and rollbacks are killed, again and again."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.lot = random.Random(seed)
+        self.workspace, self.home = make_workspace(root), root / "home"
+        self.snapshots = GitSnapshots(self.home, SystemClock())
+        self.theirs = everything_of(self.workspace / ".git")
+        self.first = self.take("first")
+        self.tree = tree_of(self.workspace)
+        disturb(self.workspace, self.lot)
+        self.snapshot_s, _ = timed(lambda: self.take("measured"))
+        self.rollback_s, _ = timed(lambda: self.go_back(self.first))
+
+    def round(self) -> tuple[bool, bool]:
+        """A kill in a snapshot, then one in a rollback; whether each came before the end."""
+        disturb(self.workspace, self.lot)
+        disturbed = tree_of(self.workspace)
+        in_snapshot = self.killed(self.snapshot_s, "take")
+        assert tree_of(self.workspace) == disturbed
+        again = self.take("killed")
+        in_rollback = self.killed(self.rollback_s, self.first)
+        self.go_back(self.first)
+        assert tree_of(self.workspace) == self.tree
+        self.go_back(again)
+        assert tree_of(self.workspace) == disturbed
+        self.go_back(self.first)
+        assert everything_of(self.workspace / ".git") == self.theirs
+        return in_snapshot, in_rollback
+
+    def killed(self, usual_s: float, what: str) -> bool:
+        hit = killed_after(self.lot.uniform(0, usual_s), what, str(self.workspace), str(self.home), "killed")
+        both_sound(self.workspace, self.home)
+        return hit
+
+    def take(self, name: str) -> str:
+        return asyncio.run(self.snapshots.take(self.workspace, "session", name)).snapshot_id
+
+    def go_back(self, snapshot_id: str) -> None:
+        asyncio.run(self.snapshots.roll_back(self.workspace, snapshot_id, "session", "before"))
+
+
+def campaign(root: Path, wanted: int, seed: int) -> tuple[int, int]:
+    """Until so many kills of each kind came before the end; at most four times as many rounds."""
+    running = Campaign(root, seed)
     hits = [0, 0]
-    for number in range(rounds):
-        disturb(workspace, lot)
-        disturbed = tree_of(workspace)
-        hits[0] += killed_after(lot.uniform(0, 0.25), "take", str(workspace), str(home), f"take-{number}")
-        assert tree_of(workspace) == disturbed
-        both_sound(workspace, home)
-        again = asyncio.run(snapshots.take(workspace, "killed", f"take-{number}"))
-        hits[1] += killed_after(
-            lot.uniform(0, 0.4), first.snapshot_id, str(workspace), str(home), f"before-{number}"
-        )
-        both_sound(workspace, home)
-        asyncio.run(snapshots.roll_back(workspace, first.snapshot_id, "killed", f"again-{number}"))
-        assert tree_of(workspace) == tree
-        asyncio.run(snapshots.roll_back(workspace, again.snapshot_id, "killed", "undone"))
-        assert tree_of(workspace) == disturbed
-        asyncio.run(snapshots.roll_back(workspace, first.snapshot_id, "killed", "undone"))
-        assert everything_of(workspace / ".git") == theirs
+    for _ in range(4 * wanted):
+        hits = [count + hit for count, hit in zip(hits, running.round(), strict=True)]
+        if min(hits) >= wanted:
+            break
     return hits[0], hits[1]
+
+
+def timed(work: Callable[[], object]) -> tuple[float, object]:
+    begun = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begun, result
 
 
 if __name__ == "__main__":

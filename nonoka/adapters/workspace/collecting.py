@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nonoka.adapters.workspace.git import Git
 from nonoka.adapters.workspace.kept import REFS
+from nonoka.adapters.workspace.memory import forget_tree
 from nonoka.adapters.workspace.private_repository import PrivateRepository, private_repository, workspace_of
 from nonoka.adapters.workspace.stopping import Stop
 from nonoka.records.workspace import Collected
@@ -79,6 +80,7 @@ def _free_space(repo: PrivateRepository, git: Git) -> None:
     """
     for begun in (repo.git_dir / "objects" / "pack").glob(".tmp-*"):
         begun.unlink()  # by a collection that was killed
+    forget_tree(repo.git_dir)
     git.run("pack-refs", "--all", "--prune")
     git.run("repack", "-a", "-d", "-q", "--no-write-bitmap-index")
     git.run("prune", "--expire=now")

@@ -20,5 +20,5 @@ def refuse_unfit(workspace: Path) -> None:
         return
     raise UsageError(
         f"{str(resolved)!r} is {what}: snapshots of it would hold everything in it; "
-        "work in a directory of the project's own, or force it"
+        "work in a directory of the project's own, or force it with --any-workspace (NONOKA_ANY_WORKSPACE=1)"
     )

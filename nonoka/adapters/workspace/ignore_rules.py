@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from nonoka.adapters.workspace.git import clean_environment
+from nonoka.adapters.workspace.git import Git, clean_environment
+from nonoka.adapters.workspace.stopping import Stop
 from nonoka.adapters.workspace.user_repository import UserRepository
 
 
@@ -23,10 +23,10 @@ class IgnoreRules:
     outer: tuple[tuple[str, str], ...] = ()
 
 
-def read_rules(workspace: Path, repository: UserRepository | None, top: Path) -> IgnoreRules:
+def read_rules(workspace: Path, repository: UserRepository | None, top: Path, stop: Stop) -> IgnoreRules:
     """The rules as they are now."""
     info = _text(repository.common_dir / "info" / "exclude") if repository and repository.top == top else ""
-    return IgnoreRules(_text(_global_excludes(workspace)), info, tuple(_outer(workspace, top)))
+    return IgnoreRules(_text(_global_excludes(workspace, stop)), info, tuple(_outer(workspace, top)))
 
 
 def _outer(workspace: Path, top: Path) -> list[tuple[str, str]]:
@@ -39,13 +39,12 @@ def _outer(workspace: Path, top: Path) -> list[tuple[str, str]]:
     return found
 
 
-def _global_excludes(workspace: Path) -> Path | None:
+def _global_excludes(workspace: Path, stop: Stop) -> Path | None:
     """The file that ``core.excludesFile`` names for this user and directory, else git's default place."""
-    # safe.directory: whose the repository is doesn't matter for a setting that names a file of patterns
-    command = ["git", "-c", "safe.directory=*", "config", "--type=path", "--get", "core.excludesFile"]
-    said = subprocess.run(
-        command, cwd=workspace, env=clean_environment(), capture_output=True, check=False, stdin=subprocess.DEVNULL
-    ).stdout.rstrip(b"\n")
+    git = Git(workspace, clean_environment(), stop)
+    # whose the repository is doesn't matter for a setting that names a file of patterns
+    question = ("config", "--type=path", "--get", "core.excludesFile")
+    said = git.run(*question, ok=(0, 1, 128), options=["safe.directory=*"]).rstrip(b"\n")
     if said:
         return workspace / os.fsdecode(said)
     base = os.environ.get("XDG_CONFIG_HOME") or (

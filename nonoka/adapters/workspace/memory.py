@@ -6,8 +6,6 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from nonoka.adapters.workspace.objects import replace_durably
-
 
 @dataclass
 class Memory:
@@ -15,6 +13,7 @@ class Memory:
 
     ``forced`` are files that the user's repository tracks although a rule ignores them; ``absent`` those of
     them that aren't in the private index. ``nested`` are repositories inside. ``staged`` see Staged.
+    ``tree`` is what the private index was written as when its file was ``index`` (inode, size, mtime).
     """
 
     top: str = ""
@@ -23,6 +22,8 @@ class Memory:
     absent: list[str] = field(default_factory=list)
     nested: list[str] = field(default_factory=list)
     staged: dict[str, str] = field(default_factory=dict)
+    tree: str = ""
+    index: list[int] = field(default_factory=list)
 
 
 def recall(git_dir: Path) -> Memory:
@@ -34,6 +35,15 @@ def recall(git_dir: Path) -> Memory:
 
 
 def remember(git_dir: Path, memory: Memory) -> None:
-    """It is there for the next look."""
+    """It is there for the next look. Lost in a power cut, it costs that look a reading of every file."""
     if asdict(memory) != asdict(recall(git_dir)):
-        replace_durably(git_dir / "memory.json", json.dumps(asdict(memory)).encode())
+        beside = git_dir / "memory-being-written"
+        beside.write_bytes(json.dumps(asdict(memory)).encode())
+        beside.rename(git_dir / "memory.json")
+
+
+def forget_tree(git_dir: Path) -> None:
+    """The tree is written anew at the next look: a collection may take it away."""
+    memory = recall(git_dir)
+    memory.tree = ""
+    remember(git_dir, memory)

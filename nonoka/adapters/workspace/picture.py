@@ -75,11 +75,13 @@ def _look(repo: PrivateRepository, max_file_bytes: int, sure: bool) -> Picture:
     if update.gone or update.out or listing.incomplete:
         listing.directories = list_directories(git, root)
     note = _note(repo, around, memory, listing, update)
-    remember(repo.git_dir, memory)
-    tree = _write_tree(git, around.prefix, UNSYNCED if update.is_large else ())
+    if not memory.tree or memory.index != _index_file(repo):
+        memory.tree = _write_tree(git, around.prefix, UNSYNCED if update.is_large else ())
+        memory.index = _index_file(repo)
     if update.is_large:
         sync_file_system(os.fsencode(repo.git_dir))
-    return Picture(tree, note)
+    remember(repo.git_dir, memory)
+    return Picture(memory.tree, note)
 
 
 def _renew_forced(repo: PrivateRepository, around: Surroundings, memory: Memory) -> bool:
@@ -124,6 +126,14 @@ def _note(repo: PrivateRepository, around: Surroundings, memory: Memory, listing
     return Note(
         around.prefix, directories, sorted(update.left_out, key=lambda entry: entry.path), around.rules, state
     )
+
+
+def _index_file(repo: PrivateRepository) -> list[int]:
+    try:
+        found = (repo.git_dir / "index").stat()
+    except FileNotFoundError:
+        return []
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
 
 
 def _write_tree(git: Git, prefix: str, options: Iterable[str]) -> str:

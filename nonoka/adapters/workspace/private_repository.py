@@ -40,6 +40,8 @@ _CONFIG = """\
 \tsparseCheckout = false
 \tlogAllRefUpdates = false
 \tfsync = loose-object,pack,pack-metadata,reference
+[index]
+\tversion = 4
 [gc]
 \tauto = 0
 \tautoDetach = false

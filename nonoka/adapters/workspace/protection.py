@@ -13,6 +13,7 @@ from nonoka.adapters.workspace.paths import look_at, parents
 from nonoka.adapters.workspace.picture import Picture
 from nonoka.adapters.workspace.private_repository import PrivateRepository
 from nonoka.adapters.workspace.surroundings import excludes_file, use_rules
+from nonoka.adapters.workspace.writing_out import entries
 
 
 def ignored_then(repo: PrivateRepository, then: Kept, now: Picture, paths: Iterable[bytes]) -> set[bytes]:
@@ -65,11 +66,8 @@ def _write_rules(repo: PrivateRepository, then: Kept, copy: bytes, root: bytes) 
     os.makedirs(root, exist_ok=True)
     for where, text in then.note.rules.outer:
         _write(os.path.join(copy, os.fsencode(where), b".gitignore"), text.encode("utf-8", "surrogateescape"))
-    listed = items(repo.git().run("ls-tree", "-r", "-z", "--full-tree", then.files))
-    for entry in listed:
-        about, _, path = entry.partition(b"\t")
-        mode, _kind, name = about.split(b" ")
-        if _is_rule_file(path) and mode != b"120000":
+    for (mode, name), path in entries(repo, then.files):
+        if _is_rule_file(path) and not stat.S_ISLNK(mode):
             _write(os.path.join(root, path), repo.git().run("cat-file", "blob", name))
 
 

@@ -59,34 +59,38 @@ class Plan:
 def plan_rollback(repo: PrivateRepository, then: Kept, now: Picture, until_ms: int | None) -> Plan:
     """The way from the picture of now, which the private index holds, back to the snapshot."""
     root = os.fsencode(repo.workspace)
-    plan = Plan()
+    plan = Plan(told_directories={os.fsencode(path) for path in now.note.directories})
     differences = _differences(repo, then, now)
     made_since = [each.path for each in differences if each.mode is None]
     directories = _directories_since(repo, then, now, made_since)
     protected = ignored_then(repo, then, now, [*made_since, *directories])
     protected |= ignored_now(git_for(repo, survey(repo)), root, directories)
     _keep_left_out(plan, then, now)
-    for each in differences:
-        if each.there_now:
-            why = plan.kept.get(each.path) or _why_kept(root, each, protected, until_ms)
-            if why:
-                plan.kept[each.path] = why
-            elif each.mode is None:
-                plan.remove.append(each.path)
-    removed = set(plan.remove)
-    plan.remove_directories = sorted((path for path in directories if path not in protected), reverse=True)
-    plan.told_directories = {os.fsencode(path) for path in now.note.directories}
-    freed = _Freed(root, removed, set(plan.remove_directories))
-    for each in differences:
-        if each.mode is not None and each.path not in plan.kept:
-            why = None if each.there_now else freed.obstacle(each.path)
-            if why:
-                plan.kept[each.path] = why
-            else:
-                plan.write.append(each)
+    _keep_protected(plan, root, differences, protected, until_ms)
+    plan.remove = [path for path in made_since if path not in plan.kept]
+    freed = _Freed(root, set(plan.remove), directories - protected)
+    _write_back(plan, differences, freed)
     plan.make_directories = [path for path in map(os.fsencode, then.note.directories) if freed.lacks(path)]
-    plan.remove_directories = [path for path in plan.remove_directories if freed.is_emptied(path)]
+    plan.remove_directories = sorted(filter(freed.is_emptied, directories - protected), reverse=True)
     return plan
+
+
+def _keep_protected(
+    plan: Plan, root: bytes, differences: list[Difference], protected: set[bytes], until_ms: int | None
+) -> None:
+    for each in differences:
+        if each.there_now and each.path not in plan.kept and (why := _why_kept(root, each, protected, until_ms)):
+            plan.kept[each.path] = why
+
+
+def _write_back(plan: Plan, differences: list[Difference], freed: _Freed) -> None:
+    for each in differences:
+        if each.mode is None or each.path in plan.kept:
+            continue
+        if not each.there_now and (why := freed.obstacle(each.path)):
+            plan.kept[each.path] = why
+        else:
+            plan.write.append(each)
 
 
 def _differences(repo: PrivateRepository, then: Kept, now: Picture) -> list[Difference]:

@@ -35,11 +35,11 @@ def survey(repo: PrivateRepository) -> Surroundings:
     workspace = repo.workspace
     repository = find_repository(workspace)
     if repository is not None:
-        around = _around(workspace, repository, repository.top)
+        around = _around(repo, repository, repository.top)
         use_rules(repo, around.rules)
         if not around.prefix or not _ignored(around, repo):
             return around
-    around = _around(workspace, repository, workspace)
+    around = _around(repo, repository, workspace)
     use_rules(repo, around.rules)
     return around
 
@@ -60,11 +60,10 @@ def excludes_file(repo: PrivateRepository) -> Path:
     return repo.git_dir / "info" / "everywhere"
 
 
-def _around(workspace: Path, repository: UserRepository | None, top: Path) -> Surroundings:
-    inner = workspace.relative_to(top).as_posix()
-    return Surroundings(
-        repository, top, "" if inner == "." else f"{inner}/", read_rules(workspace, repository, top)
-    )
+def _around(repo: PrivateRepository, repository: UserRepository | None, top: Path) -> Surroundings:
+    inner = repo.workspace.relative_to(top).as_posix()
+    rules = read_rules(repo.workspace, repository, top, repo.stop)
+    return Surroundings(repository, top, "" if inner == "." else f"{inner}/", rules)
 
 
 def _ignored(around: Surroundings, repo: PrivateRepository) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from nonoka.adapters.workspace.git import items
@@ -28,11 +29,16 @@ def write_out(repo: PrivateRepository, snapshot: Kept, target: Path) -> None:
         make_directories(root, [*parents(path), path])
     stage = own_directory(target) / "written"
     stage.mkdir()
-    listed = items(repo.git().run("ls-tree", "-r", "-z", "--full-tree", snapshot.files))
     with blobs_of(repo.git()) as blobs:
         writer = Writer(root, os.fsencode(stage), blobs)
-        for entry in listed:
-            about, _, path = entry.partition(b"\t")
-            mode, _kind, name = about.split(b" ")
-            writer.write(path, int(mode, 8), name.decode())
+        for (mode, name), path in entries(repo, snapshot.files):
+            writer.write(path, mode, name)
     shutil.rmtree(stage.parent)
+
+
+def entries(repo: PrivateRepository, tree: str) -> Iterator[tuple[tuple[int, str], bytes]]:
+    """The mode, the object and the path of each file in a tree."""
+    for entry in items(repo.git().run("ls-tree", "-r", "-z", "--full-tree", tree)):
+        about, _, path = entry.partition(b"\t")
+        mode, _kind, name = about.split(b" ")
+        yield (int(mode, 8), name.decode()), path

@@ -41,3 +41,13 @@ async def test_snapshots_outlive_their_workspace_until_nobody_keeps_them(
     assert (tmp_path / "out" / "a").read_text() == "a\n"
     await snapshots.collect([], younger_than_ms=0)
     assert list((home / "snapshots").iterdir()) == []
+
+
+async def test_a_snapshot_after_a_collection_is_whole(snapshots: GitSnapshots, workspace: Path) -> None:
+    """Nothing has changed since, so nothing of it would have to be written, had it not just been removed."""
+    await snapshots.take(workspace, "s", "one")
+    await snapshots.collect([], younger_than_ms=0)
+    taken = await snapshots.take(workspace, "s", "two")
+    (workspace / "a").write_text("changed")
+    await snapshots.roll_back(workspace, taken.snapshot_id, "s", "before")
+    assert (workspace / "a").read_text() == "a\n"

@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from nonoka.adapters.workspace import GitSnapshots
-from nonoka.adapters.workspace.private_repository import directory_of
+from nonoka.adapters.workspace.kept import find
+from nonoka.adapters.workspace.private_repository import directory_of, private_repository
+from nonoka.adapters.workspace.stopping import Stop
+from nonoka.adapters.workspace.writing import Writer, blobs_of
+from nonoka.adapters.workspace.writing_out import entries
 from nonoka.errors import UnknownSnapshot, UsageError, WorkspaceError
 from tests.support.trees import git, tree_of
 
@@ -179,3 +184,23 @@ async def test_a_repository_that_comes_into_being_is_told(snapshots: GitSnapshot
     git(bare, "init", "--quiet")
     said = await snapshots.repository_changes(bare, inner.repository)
     assert said == "a git repository has come into being"
+
+
+async def test_a_file_system_mounted_inside_gets_its_files_whole(
+    snapshots: GitSnapshots, workspace: Path, home: Path, tmp_path: Path
+) -> None:
+    """Nothing can be moved across: the file is made beside its place. The other file system is /dev/shm."""
+    (workspace / "link").symlink_to("a")
+    taken = await snapshots.take(workspace, "s", "one")
+    stop = Stop()
+    with (
+        private_repository(home, workspace, stop) as repo,
+        tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere,
+    ):
+        listed = {path: about for about, path in entries(repo, find(repo.git(), taken.snapshot_id).files)}
+        (tmp_path / "out").mkdir()
+        with blobs_of(repo.git()) as blobs:
+            writer = Writer(os.fsencode(tmp_path / "out"), os.fsencode(elsewhere), blobs)
+            for path, (mode, blob) in listed.items():
+                writer.write(path, mode, blob)
+    assert tree_of(tmp_path / "out") == tree_of(workspace)

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types imports check format clean
+.PHONY: help setup demo test lint types imports bench check format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -31,6 +31,9 @@ types: setup ## Check the types (strict)
 
 imports: setup ## Check that imports go down the house only
 	@$(BIN)/lint-imports
+
+bench: setup ## Measure, and keep the figures in benchmarks/RESULTS.md (about 8 minutes)
+	@$(BIN)/python benchmarks/all.py
 
 check: lint types imports test ## Exactly what CI runs
 

@@ -24,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.figure import Figure
 from nonoka.adapters.clock import SystemClock
 from nonoka.adapters.sqlite.store import SqliteStore
 from nonoka.engine.accept import SessionRequest, create_session
@@ -39,7 +40,8 @@ SUPERVISE = (
 )
 
 
-async def main(kills: int, *, redis: bool) -> None:
+async def figures(kills: int = 10, *, redis: bool = False) -> AsyncIterator[Figure]:
+    """What this measures."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         home, environ = Path(name), dict(os.environ)
         if redis:
@@ -60,12 +62,11 @@ async def main(kills: int, *, redis: bool) -> None:
             workers.send_signal(signal.SIGTERM)
             workers.wait()
             await store.close()
-    print(f"enqueued to begun, idle worker: median {statistics.median(begins):.0f} ms, worst {max(begins):.0f} ms")
     where = "redis" if redis else "in-process"
-    print(
-        f"{where}: SIGKILL to the next claim, {kills} kills: median {statistics.median(recoveries):.0f} ms, "
-        f"worst {max(recoveries):.0f} ms"
-    )
+    told = f"median {statistics.median(begins):.0f} ms, worst {max(begins):.0f} ms"
+    yield Figure(f"{where}: enqueued to begun, idle worker in another process (a hop)", told)
+    told = f"median {statistics.median(recoveries):.0f} ms, worst {max(recoveries):.0f} ms"
+    yield Figure(f"{where}: SIGKILL to the next claim, {kills} kills", told)
 
 
 async def until_two_workers(store: SqliteStore) -> None:
@@ -121,9 +122,13 @@ async def created(store: SqliteStore, home: Path, script: str) -> str:
     return (await create_session(store, SystemClock(), request))[0]
 
 
+async def main(options: argparse.Namespace) -> None:
+    async for figure in figures(options.kills, redis=options.redis):
+        print(figure)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kills", type=int, nargs="?", default=15)
     parser.add_argument("--redis", action="store_true")
-    options = parser.parse_args()
-    asyncio.run(main(options.kills, redis=options.redis))
+    asyncio.run(main(parser.parse_args()))

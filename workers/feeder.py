@@ -69,12 +69,13 @@ class Feeder:
             due = []
             if self._free > 0:
                 skip = self._tasks.unloadable.names()
-                due = await self._ports.store.mark_due(self._free, agents_to_skip=skip)
+                due = await self._ports.store.mark_due(self._free, agents_to_skip=skip, shared=True)
             for task in due:
                 self._free -= 1
                 self._deaths[task.task_id] = task.deaths
                 self._push(task.task_id)
-            if not due:
+            # With threads to spare there is no more for this worker, or what is there is the share of others.
+            if not due or self._free > 0:
                 await self._wake_up.wait(LOOK_S)
 
     async def deaths_of(self, task_id: str) -> int:

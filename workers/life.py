@@ -87,6 +87,7 @@ class Life:
             self._parts.running.interrupt_all()
             return
         self._stopping = True
+        self._parts.tasks.stop_staying()
         self._feeding.cancel()
         # It may still look when the last of what runs has ended: then the end of the worker ends it.
         current = asyncio.current_task()
@@ -130,6 +131,7 @@ class Life:
 
     async def _leave(self, why: str, *, for_good: bool = False) -> None:
         self._stopping = True
+        self._parts.tasks.stop_staying()
         self._feeding.cancel()
         current = asyncio.current_task()
         for running in self._parts.running:

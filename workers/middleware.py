@@ -29,6 +29,9 @@ T = TypeVar("T")
 EXIT_UNUSABLE = 78
 #: Exit status of a worker that broke: a fresh process may do better.
 EXIT_BROKEN = 70
+#: How often a thread that waits for its task looks up. Only exceptions that Dramatiq raises in it need that, and
+#: without its TimeLimit and Shutdown there are none; a thousand threads at Dramatiq's 0.1 s cost much of a core.
+LOOK_UP_S = 60.0
 #: How long the event loop, or the consumer, may be stuck: as long as a lease.
 STUCK_S = 30.0
 
@@ -47,6 +50,9 @@ class WorkerLife(Middleware):
 
     def before_worker_boot(self, broker: dramatiq.Broker, worker: dramatiq.Worker) -> None:
         """The app is open and the feeder runs, or the process ends with a clear line."""
+        loop_thread = get_event_loop_thread()
+        if loop_thread is not None:
+            loop_thread.interrupt_check_ival = LOOK_UP_S
         try:
             _on_loop(self._life.start(worker))
         except (StoreBusy, StoreFull) as error:

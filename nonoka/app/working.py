@@ -45,7 +45,7 @@ async def as_worker(
     worker = ports.processes.register(ports.clock.new_id(), kind)
     await ports.store.register_worker(worker)
     running = Running()
-    tasks = TaskRunner(ports, worker.worker_id, running, stay=stay)
+    tasks = TaskRunner(ports, worker.worker_id, running, stay=stay, give_way=kind == "worker")
     try:
         if broker is not None:
             await _agree(ports, worker, broker)

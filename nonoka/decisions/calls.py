@@ -35,10 +35,8 @@ def read_calls(
     ``asked`` is the assistant entry, ``answered`` the positions that hold a result, ``updates`` the
     turn's status rows.
     """
-    status_of = {update.step_id: update.payload for update in updates if update.update_type == "status"}
-    found = []
-    for place, call in enumerate(asked.tool_calls):
-        state = CallState(
+    new = tuple(
+        CallState(
             turn=open_turn.turn,
             place=place,
             call_id=call.id,
@@ -46,12 +44,22 @@ def read_calls(
             args=call.args,
             position=open_turn.position + 1 + place,
         )
-        payload = status_of.get(state.step_id)
-        if payload is not None:
-            state = state.model_copy(update=_recorded(payload))
-        if state.position in answered:
-            state = state.model_copy(update={"status": "done"})
-        found.append(state)
+        for place, call in enumerate(asked.tool_calls)
+    )
+    return calls_after(new, answered, updates)
+
+
+def calls_after(
+    calls: tuple[CallState, ...], answered: Collection[int], updates: Iterable[StepUpdate]
+) -> tuple[CallState, ...]:
+    """The calls once these positions hold a result and these rows of progress are written."""
+    status_of = {update.step_id: update.payload for update in updates if update.update_type == "status"}
+    found = []
+    for call in calls:
+        update = _recorded(payload) if (payload := status_of.get(call.step_id)) is not None else {}
+        if call.position in answered:
+            update["status"] = "done"
+        found.append(call.model_copy(update=update) if update else call)
     return tuple(found)
 
 

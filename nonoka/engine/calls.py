@@ -46,6 +46,7 @@ class CallRunner:
         plans: CallPlans,
         *,
         then_claim: Decide | None,
+        give_way: bool,
     ) -> Committed:
         """All these calls have their result; returns the last of their commits.
 
@@ -61,6 +62,7 @@ class CallRunner:
                     deciding(turn.finish_call, call.place, result, plans),
                     durable=_begins_a_change(plans, after=call.place),
                     then_claim=then_claim,
+                    give_way=give_way,
                 )
             )
 

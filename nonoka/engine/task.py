@@ -28,17 +28,23 @@ class TaskRunner:
     """Runs tasks as one worker.
 
     With ``stay`` it goes on with a session's next turn by itself, claimed in the transaction that ends the
-    one before; else it sends that turn and returns.
+    one before; else it sends that turn and returns. With ``give_way`` it goes on as long as nobody else waits.
     """
 
-    def __init__(self, ports: Ports, worker_id: str, running: Running, *, stay: bool = False) -> None:
+    def __init__(
+        self, ports: Ports, worker_id: str, running: Running, *, stay: bool = False, give_way: bool = False
+    ) -> None:
         self._ports = ports
         self._worker_id = worker_id
         self._running = running
         self._stay = stay
-        self._turns = TurnRunner(ports, stay=stay)
+        self._turns = TurnRunner(ports, stay=stay, give_way=give_way)
         self._solitude = Solitude()
         self.unloadable = UnloadableAgents(ports.clock)
+
+    def stop_staying(self) -> None:
+        """This process is about to stop: the next turn of what runs is left to others."""
+        self._turns.stop_staying()
 
     async def run_due(self, task_id: str | None = None, *, session_id: str | None = None, deaths: int = 0) -> bool:
         """Claim a due task and run it; False if there was none to claim.

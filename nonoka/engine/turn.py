@@ -40,13 +40,20 @@ log = logging.getLogger(__name__)
 
 
 class TurnRunner:
-    """Carries a claimed turn to its end; with ``stay``, the turns after it as well."""
+    """Carries a claimed turn to its end; with ``stay``, the turns after it as well; with ``give_way``, as long as
+    no other task is due.
+    """
 
-    def __init__(self, ports: Ports, *, stay: bool) -> None:
+    def __init__(self, ports: Ports, *, stay: bool, give_way: bool = False) -> None:
         self._ports = ports
         self._calls = CallRunner(ports)
         self._conversations = Conversations(ports.store)
-        self._then_claim: Decide | None = deciding(turn.begin) if stay else None
+        self._then_claim: Decide | None = deciding(turn.begin) if stay or give_way else None
+        self._give_way = give_way
+
+    def stop_staying(self) -> None:
+        """Turns that end from now on are the last that is run here of their session."""
+        self._then_claim = None
 
     async def run(self, committed: Committed, agent: Agent, running: RunningTask) -> Committed:
         """Work until the task is done, released or given up; returns the last commit.
@@ -57,6 +64,7 @@ class TurnRunner:
             await after_commit(self._ports, committed)
             claim, view = committed.next_claim or committed.claim, committed.view
             running.claim = claim
+            self._conversations.heard(view, committed.changes.entries)
             match turn.next_action(view):
                 case Stop():
                     return committed
@@ -84,7 +92,7 @@ class TurnRunner:
                 case RunCalls(calls):
                     plans = self._calls.plans(agent, [(c.place, c.name, c.args) for c in view.calls])
                     committed = await self._calls.run(
-                        claim, view, calls, agent, plans, then_claim=self._then_claim
+                        claim, view, calls, agent, plans, then_claim=self._then_claim, give_way=self._give_way
                     )
 
     async def _begin_in_workspace(
@@ -144,7 +152,9 @@ class TurnRunner:
         return await model.respond(request, stream.hear)
 
     async def _commit(self, claim: Claim, decide: Decide, *, durable: bool = False) -> Committed:
-        return await self._ports.store.commit(claim, decide, durable=durable, then_claim=self._then_claim)
+        return await self._ports.store.commit(
+            claim, decide, durable=durable, then_claim=self._then_claim, give_way=self._give_way
+        )
 
 
 def _changes_something(plans: CallPlans) -> bool:

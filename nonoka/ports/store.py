@@ -43,9 +43,12 @@ ANY_DEATHS = 1_000
 class TaskStore(Protocol):
     """What a worker needs."""
 
-    async def mark_due(self, limit: int, *, agents_to_skip: Sequence[str] = ()) -> list[DueTask]:
+    async def mark_due(
+        self, limit: int, *, agents_to_skip: Sequence[str] = (), shared: bool = False
+    ) -> list[DueTask]:
         """Mark at most ``limit`` due tasks as sent, longest due first, and return them.
 
+        With ``shared`` no more than this worker's share of them, as there are so many workers.
         A task that was sent and is still unclaimed is due again at doubling intervals.
         """
 
@@ -73,11 +76,13 @@ class TaskStore(Protocol):
         *,
         durable: bool = False,
         then_claim: Decide | None = None,
+        give_way: bool = False,
     ) -> Committed:
         """Apply a decision to the session as this transaction reads it, if the task runs under this fence.
 
         Renews the lease. ``durable`` makes it and all before it survive a power cut. ``then_claim``: the
-        task that becomes ready in this commit is claimed by the same worker in it, with these changes.
+        task that becomes ready in this commit is claimed by the same worker in it, with these changes; with
+        ``give_way`` only if no other task is due.
         Raises ClaimLost. Once begun it is carried through even if the caller is cancelled.
         """
 

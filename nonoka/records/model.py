@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import SkipValidation
+
 from nonoka.records.base import JsonObject, Record
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.runtime import RuntimeUsage
@@ -17,7 +19,8 @@ class ModelRequest(Record):
 
     session_id: str
     instructions: str
-    entries: tuple[MemoryEntry, ...]
+    #: not validated: they were when they were read, and each of them again would be the whole conversation again
+    entries: SkipValidation[tuple[MemoryEntry, ...]]
     tools: tuple[ToolSpec, ...] = ()
     retries: int = 0
     timeout_ms: int | None = None

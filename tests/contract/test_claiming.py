@@ -334,6 +334,42 @@ async def test_without_a_next_turn_there_is_no_next_claim(store: Store, clock: M
     assert (done.view.task.key, done.view.task.status) == ("turn:1", TaskStatus.DONE)
 
 
+async def test_who_gives_way_leaves_its_next_turn_to_the_queue_while_others_wait(
+    store: Store, clock: ManualClock
+) -> None:
+    """It is ready, behind what was due before it; what waits for its time is no reason."""
+    session_id, claim = await claimed(store, clock)
+    await store.add_signal(session_id, message())
+    waits, other = await claimed(store, clock)
+    await store.commit(other, writing(released(clock.now_ms() + 60_000)))
+    waiting = await created(store, clock)
+
+    done = await store.commit(claim, answering(answer()), then_claim=deciding(begin), give_way=True)
+
+    assert done.next_claim is None
+    assert done.changes.next_key == "turn:2"
+    assert [due.session_id for due in await store.mark_due(10)] == [waiting, session_id]
+
+    await take(store, waiting)
+    again = (await take(store, session_id)).claim
+    await store.add_signal(session_id, message())
+    assert waits not in [due.session_id for due in await store.mark_due(10)]
+    done = await store.commit(again, answering(answer()), then_claim=deciding(begin), give_way=True)
+    assert done.next_claim is not None
+
+
+async def test_workers_that_share_take_no_more_than_their_share(store: Store, clock: ManualClock) -> None:
+    """One with many free threads leaves something to the others; alone it takes what there is."""
+    sessions = [await created(store, clock) for _ in range(5)]
+    await store.register_worker(a_worker("w1", clock))
+    await store.register_worker(a_worker("w2", clock))
+
+    assert [due.session_id for due in await store.mark_due(10, shared=True)] == sessions[:3]
+    assert [due.session_id for due in await store.mark_due(10, shared=True)] == sessions[3:4]
+    await store.remove_worker("w2")
+    assert [due.session_id for due in await store.mark_due(10, shared=True)] == sessions[4:]
+
+
 async def test_if_the_next_claim_cannot_be_decided_the_commit_is_not_made(
     store: Store, clock: ManualClock
 ) -> None:

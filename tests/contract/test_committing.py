@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from nonoka.decisions.draft import Draft
-from nonoka.decisions.turn import begin, finish_call
+from nonoka.decisions.turn import begin, finish_call, record_process
 from nonoka.errors import ClaimLost, StoreError
-from nonoka.ports.store import LEASE_MS, Store
-from nonoka.records.commit import Changes, Claim, SessionView, TaskOutcome
+from nonoka.ports.store import LEASE_MS, Decide, Store
+from nonoka.records.commit import Changes, Claim, Committed, SessionView, TaskOutcome
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.memory import MemoryRole
 from nonoka.records.session import SessionStatus
+from nonoka.records.signal import SignalKind
 from nonoka.records.step_update import StepUpdate
 from nonoka.records.task import TaskStatus
-from nonoka.records.tool import Effect
+from nonoka.records.tool import Effect, ProcessGroup
 from tests.support.manual_clock import ManualClock
 from tests.support.sessions import (
     answer,
@@ -28,11 +30,14 @@ from tests.support.sessions import (
     deciding,
     message,
     result,
+    signal,
     start,
     take,
     user_entry,
     writing,
 )
+
+GROUP = {"group": 77, "started": 5, "boot_id": "boot", "pid_namespace": "pid:[1]", "mark": "m"}
 
 
 def progress(step: str, attempt: int = 1) -> StepUpdate:
@@ -404,3 +409,36 @@ async def test_a_commit_drains_the_signals_it_names(store: Store, clock: ManualC
 
     assert [signal.payload["text"] for signal in done.view.signals] == ["one", "three"]
     assert (await store.detail(session_id)).signals == done.view.signals
+
+
+async def test_a_commit_returns_the_session_as_the_next_one_finds_it(store: Store, clock: ManualClock) -> None:
+    """Whatever it wrote: an answer, calls, results out of order, signals, a release, the next turn's claim."""
+    session_id, claim = await claimed(store, clock)
+    found: list[SessionView] = []
+
+    def look(view: SessionView) -> Changes:
+        found.append(view)
+        return Changes(task=TaskOutcome(retries=view.task.retries, deaths=view.task.deaths))
+
+    async def committed(decide: Decide, **options: Any) -> Committed:
+        clock.advance_ms(7)
+        done = await store.commit(claim, decide, **options)
+        await store.commit(done.next_claim or done.claim, look)
+        assert found[-1] == done.view
+        return done
+
+    plans = {0: start(0), 1: start(1), 2: start(2, Effect.EXTERNAL, "tell")}
+    await committed(answering(answer("three", asked("a", x=1), asked("b"), asked("c")), plans))
+    await committed(deciding(record_process, 1, ProcessGroup(**GROUP)))
+    await committed(deciding(finish_call, 1, result("b's"), plans))
+    await store.add_signal(session_id, message())
+    await committed(deciding(finish_call, 0, result("a's", "timeout"), plans))
+    done = await committed(deciding(finish_call, 2, result("c's"), plans), then_claim=deciding(begin))
+    assert done.next_claim is not None
+    assert done.view.last_role is MemoryRole.USER
+    claim = done.next_claim
+    await committed(writing(Changes(task=TaskOutcome(retries=3, deaths=1))))
+    await store.add_signal(session_id, signal(SignalKind.PAUSE))
+    await committed(answering(answer("one", asked("d"))))
+    released = await store.commit(claim, writing(Changes(task=TaskOutcome(kind="ready", retries=1))))
+    assert released.view.task == (await store.detail(session_id)).tasks[-1]

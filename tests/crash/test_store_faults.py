@@ -138,15 +138,16 @@ async def test_workers_of_a_damaged_store_stop_for_good_and_say_what_helps(proje
     await project.create([{"text": "done"}])
     with closing(sqlite3.connect(project.db, isolation_level=None)) as db:
         [(root,)] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tasks'")
+        [(page,)] = db.execute("PRAGMA page_size")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    fill_with_garbage(project.db, (root - 1) * 4096)
+    fill_with_garbage(project.db, (root - 1) * page, page)
     with project.supervisor(processes=2) as supervisor:
         assert await asyncio.to_thread(supervisor.wait, 60) == 1
     assert "SQLITE_CORRUPT" in project.log.read_text()
     assert "nonoka doctor --check-store" in project.log.read_text()
 
 
-def fill_with_garbage(file: Path, offset: int) -> None:
+def fill_with_garbage(file: Path, offset: int, size: int) -> None:
     with file.open("r+b") as opened:
         opened.seek(offset)
-        opened.write(b"\xa5" * 4096)
+        opened.write(b"\xa5" * size)

@@ -22,10 +22,15 @@ class MemoryTasks:
 
     _tables: Tables
 
-    async def mark_due(self, limit: int, *, agents_to_skip: Sequence[str] = ()) -> list[DueTask]:
+    async def mark_due(
+        self, limit: int, *, agents_to_skip: Sequence[str] = (), shared: bool = False
+    ) -> list[DueTask]:
         """See the port."""
         now = self._tables.clock.now_ms()
         due = [pair for pair in self._due(agents_to_skip) if _may_be_sent(pair[1], now)]
+        if shared:
+            sharing = max(1, sum(worker.kind == "worker" for worker in self._tables.workers.values()))
+            limit = min(limit, -(-len(due) // sharing))
         marked = []
         for rows, task in due[:limit]:
             with self._tables.writing(task.session_id) as written:
@@ -66,6 +71,7 @@ class MemoryTasks:
         *,
         durable: bool = False,
         then_claim: Decide | None = None,
+        give_way: bool = False,
     ) -> Committed:
         """See the port. Nothing here outlives the process, ``durable`` or not."""
         with self._tables.writing(claim.session_id) as rows:
@@ -74,6 +80,8 @@ class MemoryTasks:
             if then_claim is None or done.changes.next_key is None:
                 return done
             following = rows.tasks[task_id_of(claim.session_id, done.changes.next_key)]
+            if give_way and any(task.session_id != claim.session_id for _, task in self._due(())):
+                return done
             taken = claim_task(self._tables, rows, following, claim.worker_id, then_claim)
             return done.model_copy(update={"next_claim": taken.claim, "view": taken.view})
 

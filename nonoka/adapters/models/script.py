@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from nonoka.adapters.models import failures
 from nonoka.adapters.models.clean_text import clean_answer
 from nonoka.adapters.models.estimate import estimated_usage
-from nonoka.adapters.models.script_file import ScriptedCall, ScriptedError, ScriptedResponse, read_script
+from nonoka.adapters.models.script_file import (
+    Responses,
+    ScriptedCall,
+    ScriptedError,
+    ScriptedResponse,
+    read_script,
+    state_of,
+)
 from nonoka.errors import ModelFailure, UsageError
 from nonoka.ports.model import OnText
 from nonoka.records.memory import MemoryRole
@@ -23,6 +32,8 @@ from nonoka.records.runtime import RuntimeUsage
 
 #: Into how many pieces a text is cut for whoever listens.
 _CHUNKS = 4
+#: Of how many conversations the count of answers is remembered.
+_COUNTED = 4096
 
 
 class ScriptModel:
@@ -31,6 +42,9 @@ class ScriptModel:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._asked = failures.Asked(model=path.name, server=f"script {str(path)!r}")
+        self._answers = _Answers()
+        self._state: tuple[int, int] | None = None
+        self._read: Responses = ()
 
     async def respond(self, request: ModelRequest, on_text: OnText) -> ModelAnswer:
         """Give the response that is this turn's, after its delay. Raises ModelFailure as scripted."""
@@ -49,11 +63,8 @@ class ScriptModel:
         return answer
 
     async def _response(self, request: ModelRequest) -> ScriptedResponse:
-        try:
-            responses = await asyncio.to_thread(read_script, self._path)
-        except UsageError as error:
-            raise failures.not_set_up(str(error)) from error
-        index = sum(entry.role is MemoryRole.ASSISTANT for entry in request.entries)
+        responses = await self._responses()
+        index = self._answers.number(request)
         if index < len(responses):
             return responses[index]
         raise ModelFailure(
@@ -61,6 +72,16 @@ class ScriptModel:
             f"script {str(self._path)!r} has ended: there is no response {index + 1} of {len(responses)}; add it",
             transient=False,
         )
+
+    async def _responses(self) -> Responses:
+        try:
+            state = state_of(self._path)
+            if state != self._state:
+                self._read = await asyncio.to_thread(read_script, self._path)
+                self._state = state
+        except UsageError as error:
+            raise failures.not_set_up(str(error)) from error
+        return self._read
 
     async def _wait(self, delay_s: float, timeout_ms: int | None) -> None:
         if timeout_ms is not None and timeout_ms < delay_s * 1000:
@@ -78,10 +99,30 @@ class ScriptModel:
         return failures.cut_off(self._asked, "the connection dropped, as scripted")
 
 
+class _Answers:
+    """How many answers each conversation holds, counted on from where it was last counted."""
+
+    def __init__(self) -> None:
+        self._counted: OrderedDict[str, tuple[int, int, int]] = OrderedDict()
+
+    def number(self, request: ModelRequest) -> int:
+        """The assistant entries of the request."""
+        entries = request.entries
+        length, last, number = self._counted.pop(request.session_id, (0, 0, 0))
+        if length > len(entries) or (length and entries[length - 1].position != last):
+            length, number = 0, 0
+        number += sum(entry.role is MemoryRole.ASSISTANT for entry in islice(entries, length, None))
+        self._counted[request.session_id] = len(entries), entries[-1].position if entries else 0, number
+        if len(self._counted) > _COUNTED:
+            self._counted.popitem(last=False)
+        return number
+
+
 def _answer(scripted: ScriptedResponse, request: ModelRequest, model: str) -> ModelAnswer:
     calls = tuple(_requested(call) for call in scripted.tool_calls)
-    usage = estimated_usage(request, scripted.text, calls)
-    if scripted.usage is not None:
+    if scripted.usage is None:
+        usage = estimated_usage(request, scripted.text, calls)
+    else:
         usage = RuntimeUsage(**scripted.usage.model_dump())
     return clean_answer(ModelAnswer(text=scripted.text, calls=calls, usage=usage, model=model))
 

@@ -64,11 +64,16 @@ _responses = TypeAdapter(Responses)
 
 def read_script(path: Path) -> Responses:
     """The responses in a file, parsed once for each state of it. Raises UsageError with all that is wrong."""
+    return _parsed(path, *state_of(path))
+
+
+def state_of(path: Path) -> tuple[int, int]:
+    """What is another once the file has changed. Raises UsageError."""
     try:
         found = path.stat()
     except OSError as error:
         raise UsageError(f"script {str(path)!r} can't be read: {error.strerror}") from error
-    return _parsed(path, found.st_mtime_ns, found.st_size)
+    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=32)

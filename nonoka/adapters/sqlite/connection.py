@@ -11,14 +11,16 @@ import ctypes
 import random
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import aiosqlite
 
 from nonoka.adapters.sqlite.faults import store_error
+from nonoka.adapters.sqlite.write_together import Write, commit_together
 from nonoka.errors import StoreBusy, StoreVanished
 
 T = TypeVar("T")
@@ -30,6 +32,9 @@ PATIENCE_S = 40.0
 WAIT_S = (0.0005, 0.002)
 
 
+#: How long the log grows before it is brought into the store's file: 4 MB of our pages.
+LOG_PAGES = 2_000
+
 #: The files that this process must not open again.
 _abandoned: set[tuple[int, int]] = set()
 
@@ -40,6 +45,7 @@ class Connection(aiosqlite.Connection):
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         super().__init__(lambda: _open(path, read_only), 64)
         self._path = path
+        self._writes: deque[Write[Any]] = deque()
         # Left open by accident it must not keep the process alive; what was committed stays committed.
         self._thread.daemon = True
 
@@ -77,29 +83,14 @@ class Connection(aiosqlite.Connection):
     async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = False) -> T:
         """Run ``work`` in one write transaction and commit it; what it raises rolls everything back.
 
-        ``durable`` flushes it, and all commits before it, to the disk. Once queued it is carried through
-        even if the caller is cancelled meanwhile. Raises StoreBusy, StoreError.
+        What else waits to be written by then is committed with it, each whole or not at all. ``durable`` flushes
+        it, and all commits before it, to the disk. Once queued it is carried through even if the caller is
+        cancelled meanwhile. Raises StoreBusy, StoreError.
         """
 
-        def transaction() -> T:
-            db = self._conn
-            if durable:
-                db.execute("PRAGMA synchronous = FULL")
-            try:
-                _patiently(lambda: db.execute("BEGIN IMMEDIATE"))
-                try:
-                    result = work(db)
-                    _patiently(lambda: db.execute("COMMIT"))
-                except BaseException:
-                    if db.in_transaction:
-                        db.execute("ROLLBACK")
-                    raise
-                return result
-            finally:
-                if durable:
-                    db.execute("PRAGMA synchronous = NORMAL")
-
-        return await self._run(transaction)
+        write: Write[T] = Write(work, durable=durable)
+        self._writes.append(write)
+        return await self._run(lambda: self._outcome_of(write))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run ``work`` in one read transaction: it sees the store as of one moment."""
@@ -118,6 +109,11 @@ class Connection(aiosqlite.Connection):
         """Run ``work`` outside any transaction: for PRAGMAs."""
         return await self._run(lambda: _patiently(lambda: work(self._conn)))
 
+    def _outcome_of(self, write: Write[T]) -> T:
+        if not write.is_over:
+            commit_together(self._conn, self._writes, _patiently)
+        return write.outcome()
+
     async def _run(self, work: Callable[[], T]) -> T:
         try:
             result: T = await self._execute(work)  # type: ignore[no-untyped-call]  # aiosqlite leaves it untyped
@@ -131,7 +127,7 @@ def _open(path: Path, read_only: bool) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=0, isolation_level=None, cached_statements=256)
     db.row_factory = sqlite3.Row
     try:
-        for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):
+        for pragma in ("foreign_keys = ON", "synchronous = NORMAL", f"wal_autocheckpoint = {LOG_PAGES}"):
             _patiently(partial(db.execute, f"PRAGMA {pragma}"))
         if read_only:
             db.execute("PRAGMA query_only = ON")

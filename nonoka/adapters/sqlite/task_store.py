@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nonoka.adapters.sqlite import checkpoints, events, meta, schema, signals, tasks, workers, workspace_locks
 from nonoka.adapters.sqlite.opened_store import OpenedStore
-from nonoka.adapters.sqlite.transactions import held_task, take, view_of, write
+from nonoka.adapters.sqlite.transactions import held_task, take, view_of, view_then, write
 from nonoka.errors import StoreError
 from nonoka.ports.store import ANY_DEATHS, Decide
 from nonoka.records.commit import Claim, Committed, DueTask, LostClaim, SessionView
@@ -21,11 +21,18 @@ MANY_WAITING = 100
 class TaskStorePart(OpenedStore):
     """``ports.store.TaskStore`` in SQLite."""
 
-    async def mark_due(self, limit: int, *, agents_to_skip: Sequence[str] = ()) -> list[DueTask]:
+    async def mark_due(
+        self, limit: int, *, agents_to_skip: Sequence[str] = (), shared: bool = False
+    ) -> list[DueTask]:
         # Asked many times a second: only what finds something takes the write lock.
         if not await self._read(lambda db: tasks.due(db, self._now(), 1, agents_to_skip)):
             return []
-        return await self._write(lambda db: tasks.mark_due(db, self._now(), limit, agents_to_skip))
+
+        def work(db: sqlite3.Connection) -> list[DueTask]:
+            sharing = workers.sharing(db) if shared else 1
+            return tasks.mark_due(db, self._now(), limit, agents_to_skip, sharing=sharing)
+
+        return await self._write(work)
 
     async def claim(
         self,
@@ -60,19 +67,20 @@ class TaskStorePart(OpenedStore):
         *,
         durable: bool = False,
         then_claim: Decide | None = None,
+        give_way: bool = False,
     ) -> Committed:
         def work(db: sqlite3.Connection) -> Committed:
             now, lease = self._now(), self._lease()
-            changes = decide(view_of(db, held_task(db, claim), now))
+            before = view_of(db, held_task(db, claim), now)
+            changes = decide(before)
             woken = write(db, claim, changes, now=now, lease_expires_at=lease)
-            if then_claim is not None and changes.next_key is not None:
-                next_id = task_id_of(claim.session_id, changes.next_key)
-                taken = take(db, next_id, claim.worker_id, then_claim, now=now, lease_expires_at=lease)
-                return Committed(
-                    claim=claim, view=taken.view, changes=changes, next_claim=taken.claim, woken=woken
-                )
-            view = view_of(db, tasks.get(db, claim.task_id), now)
-            return Committed(claim=claim, view=view, changes=changes, woken=woken)
+            view = view_then(db, before, changes)
+            stays = then_claim is not None and not (give_way and tasks.others_due(db, now, claim.session_id))
+            if then_claim is None or changes.next_key is None or not stays:
+                return Committed(claim=claim, view=view, changes=changes, woken=woken)
+            next_id = task_id_of(claim.session_id, changes.next_key)
+            taken = take(db, next_id, claim.worker_id, then_claim, now=now, lease_expires_at=lease, known=view)
+            return Committed(claim=claim, view=taken.view, changes=changes, next_claim=taken.claim, woken=woken)
 
         return await self._write_once_there_is_room(work, durable=durable)
 

@@ -67,9 +67,18 @@ def due(db: sqlite3.Connection, now: int, limit: int, agents_to_skip: Sequence[s
     return [DueTask(**dict(row)) for row in db.execute(_Q["due"], values)]
 
 
-def mark_due(db: sqlite3.Connection, now: int, limit: int, agents_to_skip: Sequence[str]) -> list[DueTask]:
-    """The tasks that are due and not just sent are marked as sent now."""
-    found = due(db, now, limit, agents_to_skip)
+def others_due(db: sqlite3.Connection, now: int, session_id: str) -> bool:
+    """Whether a task of another session could be claimed now."""
+    values = {"now": now, "session_id": session_id}
+    return db.execute(_Q["others_due"], values).fetchone() is not None
+
+
+def mark_due(
+    db: sqlite3.Connection, now: int, limit: int, agents_to_skip: Sequence[str], *, sharing: int
+) -> list[DueTask]:
+    """The tasks that are due and not just sent are marked as sent now: the share of one of ``sharing`` workers."""
+    found = due(db, now, limit * sharing, agents_to_skip)
+    found = found[: -(-len(found) // sharing)]
     db.executemany(_Q["mark_sent"], [{"task_id": task.task_id, "now": now} for task in found])
     return found
 

@@ -16,6 +16,7 @@ from nonoka.adapters.sqlite import (
     workspace_locks,
 )
 from nonoka.decisions.calls import read_calls
+from nonoka.decisions.view_after import view_after
 from nonoka.errors import ClaimLost
 from nonoka.ports.store import Decide
 from nonoka.records.commit import Changes, Claim, Committed, SessionView
@@ -47,6 +48,14 @@ def view_of(db: sqlite3.Connection, task: Task, now: int) -> SessionView:
     )
 
 
+def view_then(db: sqlite3.Connection, before: SessionView, changes: Changes) -> SessionView:
+    """The session once the changes to this view are written; read anew only where they reach beyond it."""
+    task = tasks.get(db, before.task.task_id)
+    if changes.withdraw_from is not None or changes.workspace != "keep":
+        return view_of(db, task, before.now)
+    return view_after(before, changes, task)
+
+
 def calls_of(db: sqlite3.Connection, session_id: str, open_turn: OpenTurn | None) -> tuple[CallState, ...]:
     """The calls of the open turn; none if no turn is open, or what asked for them is not in the conversation."""
     if open_turn is None:
@@ -64,15 +73,28 @@ def calls_of(db: sqlite3.Connection, session_id: str, open_turn: OpenTurn | None
 
 
 def take(
-    db: sqlite3.Connection, task_id: str, worker_id: str, decide: Decide, *, now: int, lease_expires_at: int
+    db: sqlite3.Connection,
+    task_id: str,
+    worker_id: str,
+    decide: Decide,
+    *,
+    now: int,
+    lease_expires_at: int,
+    known: SessionView | None = None,
 ) -> Committed:
-    """Claim a task that is ready, with its first changes."""
+    """Claim a task that is ready, with its first changes.
+
+    ``known`` is the session as this transaction has it already, for another task of it.
+    """
     tasks.claim(db, task_id, worker_id, lease_expires_at)
     task = tasks.get(db, task_id)
     claim = Claim(task_id=task_id, session_id=task.session_id, worker_id=worker_id, fence=task.fence)
-    changes = decide(view_of(db, task, now))
+    # Another task's view shows who holds the workspace as that task sees it.
+    reuse = known is not None and known.workspace_holder is None
+    before = view_after(known, Changes(), task) if known is not None and reuse else view_of(db, task, now)
+    changes = decide(before)
     woken = write(db, claim, changes, now=now, lease_expires_at=lease_expires_at)
-    return Committed(claim=claim, view=view_of(db, tasks.get(db, task_id), now), changes=changes, woken=woken)
+    return Committed(claim=claim, view=view_then(db, before, changes), changes=changes, woken=woken)
 
 
 def held_task(db: sqlite3.Connection, claim: Claim) -> Task:

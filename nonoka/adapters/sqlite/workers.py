@@ -25,6 +25,11 @@ def delete(db: sqlite3.Connection, worker_id: str) -> None:
     db.execute(_Q["delete"], {"worker_id": worker_id})
 
 
+def sharing(db: sqlite3.Connection) -> int:
+    """How many workers share the tasks; one at least."""
+    return max(1, int(db.execute(_Q["sharing"]).fetchone()["number"]))
+
+
 def every(db: sqlite3.Connection) -> list[Worker]:
     """All rows."""
     return [Worker.model_validate(dict(row)) for row in db.execute(_Q["all"])]

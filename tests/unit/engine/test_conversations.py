@@ -1,8 +1,8 @@
-"""The conversations that a process has read."""
+"""The conversations that a process knows."""
 
 from __future__ import annotations
 
-from nonoka.engine.conversations import KEPT, Conversations
+from nonoka.engine.conversations import Conversations
 from nonoka.records.commit import SessionView
 from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.runtime import SessionRuntimeState
@@ -62,16 +62,43 @@ async def test_what_cannot_be_sent_is_not_kept() -> None:
     assert store.asked_from == [0, 0]
 
 
-async def test_only_so_many_conversations_are_kept() -> None:
-    """The one used longest ago is read anew."""
+async def test_what_this_process_wrote_is_not_read() -> None:
+    """Whatever the order in which the results of calls side by side were committed."""
+    calls = [{"id": f"call_1_{place}", "name": "look", "args": {}} for place in range(2)]
     store = Reads(entry(0, MemoryRole.USER))
     conversations = Conversations(store)  # type: ignore[arg-type]
-    for number in range(KEPT + 1):
-        await conversations.whole(view(str(number)))
+    await conversations.whole(view(next_position=1))
+    conversations.heard(view(), [entry(1, MemoryRole.ASSISTANT, tool_calls=calls)])
+    conversations.heard(view(), [entry(3, MemoryRole.TOOL, tool_call_id="call_1_1")])
+    conversations.heard(view(), [entry(2, MemoryRole.TOOL, tool_call_id="call_1_0")])
+    entries, repair = await conversations.whole(view(next_position=4))
+    assert [e.position for e in entries] == [0, 1, 2, 3]
+    assert repair is None
+    assert store.asked_from == [0]
+
+
+async def test_where_something_was_not_heard_all_that_is_new_is_read() -> None:
+    """Another process wrote position 1."""
+    store = Reads(entry(0, MemoryRole.USER))
+    conversations = Conversations(store)  # type: ignore[arg-type]
+    await conversations.whole(view(next_position=1))
+    store.entries += [entry(1, MemoryRole.ASSISTANT), entry(2, MemoryRole.USER)]
+    conversations.heard(view(), [store.entries[2]])
+    entries, _ = await conversations.whole(view(next_position=3))
+    assert [e.position for e in entries] == [0, 1, 2]
+    assert store.asked_from == [0, 1]
+
+
+async def test_only_so_much_of_conversations_is_kept() -> None:
+    """The one used longest ago is read anew."""
+    store = Reads(entry(0, MemoryRole.USER))
+    conversations = Conversations(store, kept_bytes=3_500)  # type: ignore[arg-type]
+    for number in range(4):
+        await conversations.whole(view(str(number), next_position=1))
     store.asked_from.clear()
-    await conversations.whole(view(str(KEPT)))
-    await conversations.whole(view("0"))
-    assert store.asked_from == [1, 0]
+    await conversations.whole(view("3", next_position=1))
+    await conversations.whole(view("0", next_position=1))
+    assert store.asked_from == [0]
 
 
 async def test_what_was_read_before_entries_were_withdrawn_is_read_anew() -> None:

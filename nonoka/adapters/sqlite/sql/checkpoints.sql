@@ -18,7 +18,7 @@ DELETE FROM checkpoints WHERE session_id = :session_id;
 SELECT status, COUNT(*) AS number FROM checkpoints GROUP BY status;
 
 -- name: taskless
-SELECT c.session_id FROM checkpoints AS c
+SELECT c.session_id FROM checkpoints AS c INDEXED BY checkpoints_unended
 WHERE c.status IN ('created', 'running')
   AND NOT EXISTS (
       SELECT 1 FROM tasks AS t

@@ -37,6 +37,10 @@ WHERE t.status = 'ready' AND t.not_before <= :now
   AND s.agent NOT IN (SELECT value FROM json_each(:agents_to_skip))
 ORDER BY t.not_before, t.rowid LIMIT :limit;
 
+-- name: others_due
+SELECT 1 AS found FROM tasks INDEXED BY tasks_ready
+WHERE status = 'ready' AND not_before <= :now AND session_id <> :session_id LIMIT 1;
+
 -- name: mark_sent
 UPDATE tasks SET sent_at = :now, sends = sends + 1 WHERE task_id = :task_id;
 
@@ -87,14 +91,15 @@ UPDATE tasks SET
 WHERE task_id = :task_id;
 
 -- name: close_others
-UPDATE tasks SET
+UPDATE tasks INDEXED BY tasks_live SET
     status = 'done', fence = fence + 1, waits_for = NULL, lease_owner = NULL, lease_expires_at = NULL,
     sent_at = NULL, sends = 0
 WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting') AND task_id <> :task_id;
 
 -- name: make_due
-UPDATE tasks SET not_before = :now, sent_at = NULL, sends = 0
-WHERE session_id = :session_id AND status = 'ready' AND not_before > :now;
+UPDATE tasks INDEXED BY tasks_live SET not_before = :now, sent_at = NULL, sends = 0
+WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting') AND status = 'ready'
+  AND not_before > :now;
 
 -- name: highest_turn
 SELECT MAX(
@@ -129,8 +134,9 @@ UPDATE tasks SET status = 'ready', waits_for = NULL, sent_at = NULL, sends = 0
 WHERE task_id = :task_id AND status = 'waiting';
 
 -- name: wake_session
-UPDATE tasks SET status = 'ready', waits_for = NULL, sent_at = NULL, sends = 0
-WHERE session_id = :session_id AND status = 'waiting' AND waits_for = 'workspace';
+UPDATE tasks INDEXED BY tasks_live SET status = 'ready', waits_for = NULL, sent_at = NULL, sends = 0
+WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting') AND status = 'waiting'
+  AND waits_for = 'workspace';
 
 -- name: close
 UPDATE tasks SET

@@ -13,3 +13,6 @@ DELETE FROM workers WHERE worker_id = :worker_id;
 
 -- name: all
 SELECT * FROM workers ORDER BY started_at, worker_id;
+
+-- name: sharing
+SELECT COUNT(*) AS number FROM workers WHERE kind = 'worker';

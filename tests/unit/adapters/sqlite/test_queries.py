@@ -38,6 +38,14 @@ def test_every_named_statement_prepares(db: sqlite3.Connection, table: str, name
     db.execute(f"EXPLAIN {statement}", dict.fromkeys(names, 0 if "json" not in statement else "[]"))
 
 
+#: Statements over tables of a few rows, processes and who has what now; and what a collection asks for.
+SHORT_TABLES = {
+    "workers": {"all", "sharing"},
+    "workspace_locks": {"held", "abandoned", "free", "holders"},
+    "snapshots": {"ids"},
+}
+
+
 @pytest.mark.parametrize(
     ("table", "name", "index"),
     [
@@ -52,9 +60,23 @@ def test_every_named_statement_prepares(db: sqlite3.Connection, table: str, name
         ("cli_sessions", "newest", "cli_sessions_newest"),
         ("cli_sessions", "by_enqueue_key", "cli_sessions_enqueue_key"),
         ("tasks", "ready", "tasks_ready"),
-        ("memory_entries", "from_position", "PRIMARY KEY"),
-        ("memory_entries", "withdraw", "PRIMARY KEY"),
         ("tasks", "workload", "tasks_live"),
+        ("tasks", "others_due", "tasks_ready"),
+        ("tasks", "claimable_by_id", "sqlite_autoindex_tasks_1"),
+        ("tasks", "held", "sqlite_autoindex_tasks_1"),
+        ("tasks", "make_due", "tasks_live"),
+        ("tasks", "close_others", "tasks_live"),
+        ("tasks", "owned_count", "tasks_running"),
+        ("checkpoints", "count", "checkpoints_status"),
+        ("checkpoints", "get", "sqlite_autoindex_checkpoints_1"),
+        ("signals", "undrained_of_worker", "tasks_running"),
+        ("cli_sessions", "by_prefix", "sqlite_autoindex_cli_sessions_1"),
+        ("memory_entries", "withdraw", "sqlite_autoindex_memory_entries_1"),
+        ("memory_entries", "from_position", "sqlite_autoindex_memory_entries_1"),
+        ("memory_entries", "positions_between", "sqlite_autoindex_memory_entries_1"),
+        ("events", "last_seq", "sqlite_autoindex_events_1"),
+        ("events", "after", "sqlite_autoindex_events_1"),
+        ("step_updates", "statuses_of_turn", "sqlite_autoindex_step_updates_1"),
     ],
 )
 def test_what_runs_often_follows_an_index(db: sqlite3.Connection, table: str, name: str, index: str) -> None:
@@ -70,7 +92,19 @@ def test_the_end_of_a_conversation_is_found_without_reading_it(db: sqlite3.Conne
     """It is taken from the end of the primary key, and nothing is sorted."""
     statement = f"EXPLAIN QUERY PLAN {queries('memory_entries')[name]}"
     plan = [row[3] for row in db.execute(statement, {"session_id": "s"})]
-    assert plan == ["SEARCH memory_entries USING PRIMARY KEY (session_id=?)"]
+    assert plan == ["SEARCH memory_entries USING INDEX sqlite_autoindex_memory_entries_1 (session_id=?)"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_nothing_but_what_is_meant_to_reads_a_table_whole(db: sqlite3.Connection, table: str) -> None:
+    """What turns, sweeps, claims and lists ask is searched for: a full store costs them what an empty one does."""
+    scans = set()
+    for name, statement in queries(table).items():
+        names = set(re.findall(r":([a-z_]+)", statement))
+        plan = db.execute(f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(names, "[]")).fetchall()
+        if any(re.match(r"SCAN (?!json_each|CONSTANT)", row[3]) and " INDEX " not in row[3] for row in plan):
+            scans.add(name)
+    assert scans <= SHORT_TABLES.get(table, set())
 
 
 def test_a_list_is_read_in_the_order_of_its_index(db: sqlite3.Connection) -> None:

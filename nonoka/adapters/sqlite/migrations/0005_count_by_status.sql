@@ -1,0 +1,2 @@
+-- How many sessions have each status, without reading a state.
+CREATE INDEX checkpoints_status ON checkpoints (status);

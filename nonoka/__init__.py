@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from nonoka.agents.context import ToolContext
     from nonoka.agents.happened import Happened
     from nonoka.agents.tool import tool
-    from nonoka.errors import NonokaError, ToolFailure
+    from nonoka.decisions.plan_references import ref
+    from nonoka.errors import NonokaError, PlanInvalid, ToolFailure
+    from nonoka.records.plan import Plan, PlanInput, Retry, Step
     from nonoka.records.runtime import RuntimeLimits
     from nonoka.records.tool import Effect
     from nonoka.runner import Runner, RunResult
@@ -24,11 +26,17 @@ _HOMES = {
     "Effect": "nonoka.records.tool",
     "Happened": "nonoka.agents.happened",
     "NonokaError": "nonoka.errors",
+    "Plan": "nonoka.records.plan",
+    "PlanInput": "nonoka.records.plan",
+    "PlanInvalid": "nonoka.errors",
+    "Retry": "nonoka.records.plan",
     "RunResult": "nonoka.runner",
     "Runner": "nonoka.runner",
     "RuntimeLimits": "nonoka.records.runtime",
+    "Step": "nonoka.records.plan",
     "ToolContext": "nonoka.agents.context",
     "ToolFailure": "nonoka.errors",
+    "ref": "nonoka.decisions.plan_references",
     "tool": "nonoka.agents.tool",
 }
 
@@ -37,11 +45,17 @@ __all__ = [
     "Effect",
     "Happened",
     "NonokaError",
+    "Plan",
+    "PlanInput",
+    "PlanInvalid",
+    "Retry",
     "RunResult",
     "Runner",
     "RuntimeLimits",
+    "Step",
     "ToolContext",
     "ToolFailure",
+    "ref",
     "tool",
 ]
 

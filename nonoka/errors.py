@@ -5,7 +5,8 @@ NonokaError
 │   ├── UnknownSession      no session has this id or prefix
 │   ├── AmbiguousSession    several sessions have this prefix
 │   ├── AgentUnloadable     the agent can't be imported here
-│   └── PlanInvalid         a plan with errors; holds all of them, each with its place
+│   ├── PlanInvalid         a plan with errors; holds all of them, each with its place
+│   └── ExpressionInvalid   a reference or condition that can't be read; says at which character
 ├── StoreError              the store can't be used (exit status 1)
 │   ├── StoreVanished       its file was removed or replaced while it was in use
 │   ├── StoreBusy           another process held the write lock for too long
@@ -17,6 +18,7 @@ NonokaError
 ├── KeyTaken                a session was enqueued under this key before; not a fault, it is that session
 ├── WorkerUnfit             this process must end: something in it can't be stopped otherwise
 ├── ClaimLost               a commit was refused: its claim is no longer the task's
+├── ValueMissing            a reference or condition of a plan that the values there are give no answer to
 ├── ModelFailure            a model request that brought no answer; says whether waiting may help
 └── ToolFailure             a tool says why it could not do it; the model is told
 """
@@ -59,6 +61,14 @@ class PlanInvalid(UsageError):
     def __init__(self, errors: list[str]) -> None:
         self.errors = errors
         super().__init__("\n".join(errors))
+
+
+class ExpressionInvalid(UsageError):
+    """A reference or condition that can't be read: ``position`` counts its characters from 0."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(f"{message} (at character {position + 1})")
+        self.position = position
 
 
 class StoreError(NonokaError):
@@ -113,6 +123,10 @@ class ClaimLost(NonokaError):
 
     def __init__(self, task_id: str, fence: int) -> None:
         super().__init__(f"task {task_id!r} no longer runs under fence {fence}; the commit was refused")
+
+
+class ValueMissing(NonokaError):
+    """A reference or condition of a plan that the values there are give no answer to."""
 
 
 ModelFailureKind = Literal[

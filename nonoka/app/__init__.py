@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from nonoka.app.brokers import broker_name
     from nonoka.app.models import model_catalog
     from nonoka.app.opening import Wrap, open_ports
+    from nonoka.app.plan_requests import plan_request_for
     from nonoka.app.requests import request_for
     from nonoka.app.stores import back_up_store, check_store, open_store, store_condition, store_exists
     from nonoka.app.working import WorkerParts, as_worker
@@ -24,6 +25,7 @@ _HOMES = {
     "model_catalog": "models",
     "open_ports": "opening",
     "open_store": "stores",
+    "plan_request_for": "plan_requests",
     "request_for": "requests",
     "store_condition": "stores",
     "store_exists": "stores",
@@ -39,6 +41,7 @@ __all__ = [
     "model_catalog",
     "open_ports",
     "open_store",
+    "plan_request_for",
     "request_for",
     "store_condition",
     "store_exists",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nonoka.agents.agent import Agent
 from nonoka.agents.registry import normalized
 from nonoka.engine.accept import SessionRequest
 from nonoka.engine.ports import Ports
@@ -24,10 +25,7 @@ def request_for(
     """What a new session is asked to be, checked as far as it can be here. Raises UsageError."""
     if not prompt.strip():
         raise UsageError("the prompt is empty; say what is to be done")
-    name = agent or settings.agent
-    if ":" in name:
-        name = normalized(name, Path.cwd())
-    loaded = ports.agents.load(name)
+    name, loaded = named_agent(ports, settings, agent)
     model = settings.model or loaded.model
     if model is None:
         raise UsageError(
@@ -43,3 +41,11 @@ def request_for(
         limits=RuntimeLimits.model_validate(merged),
         isolation=settings.isolation,
     )
+
+
+def named_agent(ports: Ports, settings: Settings, agent: str | None) -> tuple[str, Agent]:
+    """The agent, and its name as it is stored. Raises AgentUnloadable."""
+    name = agent or settings.agent
+    if ":" in name:
+        name = normalized(name, Path.cwd())
+    return name, ports.agents.load(name)

@@ -27,6 +27,13 @@ def idempotency_key(session_id: str, turn: int, place: int) -> str:
     return f"{session_id}:{turn}:{place}"
 
 
+def key_of(session_id: str, call: CallState) -> str:
+    """The idempotency key of a turn's call, or of a plan's step."""
+    if call.step is not None:
+        return f"{session_id}:{call.step}"
+    return idempotency_key(session_id, call.turn, call.place)
+
+
 def read_calls(
     open_turn: OpenTurn, asked: MemoryEntry, answered: Collection[int], updates: Iterable[StepUpdate]
 ) -> tuple[CallState, ...]:

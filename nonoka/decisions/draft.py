@@ -13,15 +13,17 @@ from pydantic import JsonValue
 
 from nonoka.decisions import limits
 from nonoka.decisions.calls import status_payload
+from nonoka.decisions.plan_draft import PlanDraft
 from nonoka.decisions.transitions import SessionEvent, next_status
 from nonoka.records.base import JsonObject
-from nonoka.records.commit import Changes, SessionView, TaskOutcome
+from nonoka.records.commit import Changes, NewSession, NewSignal, SentSignal, SessionView, TaskOutcome
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.runtime import OpenTurn, RuntimeUsage, SessionRuntimeState, Termination
 from nonoka.records.signal import Signal
+from nonoka.records.step_run import call_of
 from nonoka.records.step_update import StepUpdate, UpdateType
-from nonoka.records.task import WORKSPACE, turn_key
+from nonoka.records.task import WORKSPACE, session_end, turn_key
 from nonoka.records.tool import CallResult, CallState, Effect, SettledCall
 from nonoka.records.workspace import SnapshotTaken, WhySnapshot
 
@@ -38,6 +40,7 @@ class Draft:
         self.settled: Mapping[int, SettledCall] = {}
         self.now = view.now
         self.state = view.state
+        self.plan = None if view.plan is None else PlanDraft(view.plan, view.state)
         self.calls = list(view.calls)
         self.signals = list(view.signals)
         self.next_position = view.next_position
@@ -51,6 +54,8 @@ class Draft:
         self._drained: list[int] = []
         self._next_key: str | None = None
         self._ends_session = False
+        self._sent: list[SentSignal] = []
+        self._child: NewSession | None = None
         self._wants_workspace = False
         self._snapshots: list[SnapshotTaken] = []
 
@@ -237,6 +242,20 @@ class Draft:
         )
         self._snapshots.append(taken)
 
+    def send(self, session_id: str, signal: NewSignal) -> None:
+        """Another session has this signal in its inbox."""
+        self._sent.append(SentSignal(session_id=session_id, signal=signal))
+
+    def bear(self, child: NewSession) -> None:
+        """The session is created, and this task waits for its end."""
+        self._child = child
+        self.wait_for(child.index.session_id)
+
+    def wait_for(self, session_id: str) -> None:
+        """The claimed task waits until that session has ended."""
+        waits = {"kind": "waiting", "waits_for": session_end(session_id)}
+        self.outcome = self.outcome.model_copy(update=waits)
+
     # --- what becomes of the task
 
     def finish_task(self, *, next_turn: bool) -> None:
@@ -262,6 +281,10 @@ class Draft:
 
     def changes(self) -> Changes:
         """What is to be written."""
+        if self.plan is not None:
+            self.state = self.plan.noted_in(self.state)
+            if self.view.step is not None:
+                self.calls = [call_of(self.plan.run(self.view.step.step, self.view.step.item))]
         return Changes(
             state=None if self.state is self.view.state else self.state,
             withdraw_from=self._withdraw_from,
@@ -274,6 +297,9 @@ class Draft:
             ends_session=self._ends_session,
             workspace=self._workspace(),
             snapshots=tuple(self._snapshots),
+            plan=None if self.plan is None else self.plan.changes(),
+            sent=tuple(self._sent),
+            child=self._child,
         )
 
     def _workspace(self) -> Literal["keep", "take", "free"]:

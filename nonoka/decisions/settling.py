@@ -30,7 +30,7 @@ def settle_calls(draft: Draft) -> CallState | None:
     for call in [c for c in draft.calls if c.status == "begun"]:
         if call.snapshot is not None and call.place not in draft.settled:
             raise ValueError(f"{call.call_id} may have changed the workspace, and nobody has settled it")
-        outcome = _outcome(call, draft.settled.get(call.place))
+        outcome = outcome_of(call, draft.settled.get(call.place))
         tell_settled(draft, call, outcome)
         if outcome in ("tell", "fail"):
             draft.answer_call(call, known_of(draft, call, UNKNOWN_OUTCOME))
@@ -66,7 +66,7 @@ def tell_settled(draft: Draft, call: CallState, outcome: str) -> None:
         tool=call.name,
         attempt=call.attempt,
         outcome=outcome,
-        **_facts(found),
+        **settled_facts(found),
     )
     if found is not None and found.rollback is not None and found.rollback.before is not None:
         draft.note_snapshot(found.rollback.before, turn=call.turn, step_id=call.step_id, why="before_rollback")
@@ -88,13 +88,15 @@ def known_of(draft: Draft, call: CallState, result: CallResult) -> CallResult:
     return result.model_copy(update={"content": f"{result.content}; {note}"})
 
 
-def _outcome(call: CallState, found: SettledCall | None) -> OnUncertain:
+def outcome_of(call: CallState, found: SettledCall | None) -> OnUncertain:
+    """What becomes of a call that was cut off, by its effect and by what settling found."""
     if found is not None and found.not_rolled_back is not None:
         return "fail" if call.on_uncertain == "fail" else "tell"
     return "replay" if call.effect in (Effect.READ_ONLY, Effect.IDEMPOTENT) else call.on_uncertain
 
 
-def _facts(found: SettledCall | None) -> JsonObject:
+def settled_facts(found: SettledCall | None) -> JsonObject:
+    """What settling did, as an event tells it."""
     if found is None:
         return {}
     if found.not_rolled_back is not None:

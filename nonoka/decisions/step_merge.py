@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pydantic import JsonValue
+
 from nonoka.records.base import Record
 from nonoka.records.session import StepFailure, StepResult, StepStatus
+from nonoka.records.step_run import StepRun
 from nonoka.records.step_update import StepUpdate
 
 _TERMINAL = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.SKIPPED})
@@ -54,4 +57,24 @@ def merge_steps(updates: Iterable[StepUpdate]) -> MergedSteps:
         step_statuses={step: status for step, (_, status) in statuses.items()},
         completed_steps=results,
         failed_steps=failures,
+    )
+
+
+def merged_runs(runs: Iterable[tuple[StepRun, JsonValue]]) -> MergedSteps:
+    """The same maps from the rows of plans' steps, each with what it brought."""
+    found = list(runs)
+    return MergedSteps(
+        step_statuses={run.step_id: run.status for run, _ in found},
+        completed_steps={
+            run.step_id: StepResult(step_id=run.step_id, attempt=run.attempt, payload={"result": value})
+            for run, value in found
+            if run.status is StepStatus.COMPLETED
+        },
+        failed_steps={
+            run.step_id: StepFailure(
+                error_type=run.error_type or "failed", message=run.message or "", traceback=run.traceback
+            )
+            for run, _ in found
+            if run.status is StepStatus.FAILED
+        },
     )

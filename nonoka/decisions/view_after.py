@@ -9,6 +9,7 @@ from nonoka.decisions.calls import calls_after, read_calls
 from nonoka.records.commit import Changes, SessionView
 from nonoka.records.memory import MemoryRole
 from nonoka.records.runtime import OpenTurn
+from nonoka.records.step_run import call_of
 from nonoka.records.task import Task
 from nonoka.records.tool import CallState
 
@@ -29,6 +30,12 @@ def view_after(view: SessionView, changes: Changes, task: Task) -> SessionView:
         update["next_position"] = max(view.next_position, newest.position + 1, reserved)
         update["last_role"] = newest.role
         update["last_has_calls"] = newest.role is MemoryRole.ASSISTANT and bool(newest.metadata.get("tool_calls"))
+    if view.step is not None and changes.plan is not None:
+        mine = (view.step.step, view.step.item)
+        step = next((run for run in changes.plan.runs if (run.step, run.item) == mine), view.step)
+        update |= {"step": step, "calls": (call_of(step),)}
+    elif view.step is not None:
+        update["calls"] = view.calls
     return view.model_copy(update=update)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,8 @@ from nonoka.agents.raised import failed_call
 from nonoka.agents.result_text import capped, stored_text
 from nonoka.agents.tool import Tool
 from nonoka.agents.workspace_files import WorkspaceFiles
-from nonoka.decisions import turn
-from nonoka.decisions.calls import idempotency_key
-from nonoka.decisions.overdue import note_overdue
+from nonoka.decisions import task_kinds
+from nonoka.decisions.calls import key_of
 from nonoka.decisions.settling import UNKNOWN_OUTCOME
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
@@ -39,6 +39,13 @@ THREAD_GRACE_S = 10.0
 CANCEL_GRACE_S = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a tool returned, finished."""
+
+    value: object
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """A call that is begun under this claim, and the tool that it names."""
@@ -49,6 +56,10 @@ class Execution:
     call: CallState
     agent: Agent
     tool: Tool
+    #: What an attempt may take, where a plan's step says so instead of its tool.
+    timeout_s: float | None = None
+    #: What the tool returned is made into this, where it runs.
+    finish: Callable[[object], object] = stored_text
     #: Commands of one call share its mark, and each ends what carries it: so one at a time.
     one_command: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: Commands are this loop's, wherever their tool runs.
@@ -61,25 +72,30 @@ class Execution:
         Raises WorkerUnfit where a tool that may change things can't be stopped, ClaimLost where the call is
         another worker's by now.
         """
+        found = await self.brought(values)
+        return self._kept(str(found.value)) if isinstance(found, Brought) else found
+
+    async def brought(self, values: dict[str, object]) -> Brought | CallResult:
+        """The same, but for what the tool returned, which ``finish`` has made of it. Raises as ``run``."""
         if self.call.doubt == "probe":
             found = await self._probed(values)
             if found is not None:
                 return found
         return await self._run(values)
 
-    async def _run(self, values: dict[str, object]) -> CallResult:
+    async def _run(self, values: dict[str, object]) -> Brought | CallResult:
         invocation = self.tool.invoke(
             self._context(),
             values,
             deps=self.agent.deps,
-            finish=stored_text,
+            finish=self.finish,
             loops=self.ports.tool_loops,
         )
         limit_s = self._limit_s(values)
         try:
             await invocation.begin()
             async with asyncio.timeout(limit_s) as time:
-                text = await invocation
+                found = await invocation
         except asyncio.CancelledError:
             await self._is_over(invocation, CANCEL_GRACE_S)
             raise
@@ -95,21 +111,21 @@ class Execution:
             )
         finally:
             await self._commands_over()
-        return self._kept(str(text))
+        return Brought(found)
 
-    async def _probed(self, values: dict[str, object]) -> CallResult | None:
+    async def _probed(self, values: dict[str, object]) -> Brought | CallResult | None:
         probe = self.tool.probe
         if probe is None:
             return UNKNOWN_OUTCOME
         asked = {name: values[name] for name in probe.arguments.names}
         invocation = probe.invoke(
-            self._context(), asked, deps=self.agent.deps, finish=_happened, loops=self.ports.tool_loops
+            self._context(), asked, deps=self.agent.deps, finish=self._happened, loops=self.ports.tool_loops
         )
         try:
             await invocation.begin()
             async with asyncio.timeout(probe.timeout_s):
                 found = await invocation
-            return None if found is None else self._kept(str(found))
+            return None if found is None else Brought(found)
         except (ClaimLost, StoreError):
             raise
         except Exception as error:  # noqa: BLE001  a probe may raise anything; nothing is known then
@@ -118,7 +134,7 @@ class Execution:
             return failed.model_copy(update={"content": unknown, "error_type": UNKNOWN_OUTCOME.error_type})
 
     def _limit_s(self, values: dict[str, object]) -> float:
-        limit_s = self.tool.timeout_of(values)
+        limit_s = self.timeout_s or self.tool.timeout_of(values)
         deadline = self.view.state.runtime_state.deadline_at
         if deadline is not None:
             limit_s = min(limit_s, max(0.1, (deadline - self.ports.clock.now_ms()) / 1000))
@@ -136,7 +152,7 @@ class Execution:
         return ToolContext(
             session_id=self.claim.session_id,
             tool_call_id=call.call_id,
-            idempotency_key=idempotency_key(self.claim.session_id, call.turn, call.place),
+            idempotency_key=key_of(self.claim.session_id, call),
             attempt=call.attempt,
             workspace=workspace,
             spawn=self._spawn if effect is not Effect.READ_ONLY else None,
@@ -156,7 +172,7 @@ class Execution:
             current.add_done_callback(self.commands.discard)
 
         async def on_held(group: ProcessGroup) -> None:
-            await self.ports.store.commit(self.claim, deciding(turn.record_process, self.call.place, group))
+            await self.ports.store.commit(self.claim, deciding(task_kinds.record_process, self.call.place, group))
 
         async with self.one_command:
             running = await self.ports.processes.start(
@@ -191,7 +207,7 @@ class Execution:
                 "they share; only the end of this process helps"
             )
         if overdue_s is not None:
-            note = deciding(note_overdue, self.call.place, overdue_s)
+            note = deciding(task_kinds.note_overdue, self.call.place, overdue_s)
             await self.ports.store.commit(self.claim, note, durable=True)
         raise WorkerUnfit(
             f"the tool {self.tool.name!r} runs on {grace_s:g} s after it should have ended; only the end of this "
@@ -204,6 +220,14 @@ class Execution:
             for command in tuple(self.commands):
                 command.cancel()
             await asyncio.wait(tuple(self.commands))
+
+    def _happened(self, found: object) -> object:
+        """What a probe found: what the call brought, None where it took no effect."""
+        if found is None:
+            return None
+        if not isinstance(found, Happened):
+            raise TypeError(f"a probe returns Happened(…) or None, not {type(found).__name__}")
+        return self.finish(found.result)
 
     def _kept(self, text: str) -> CallResult:
         short, cut = capped(text, self.agent.max_tool_result_bytes)
@@ -220,12 +244,3 @@ class Execution:
             note += f"; read on with read_result(handle={handle!r}, offset={{head}})"
         short, _ = capped(text, self.agent.max_tool_result_bytes, note=note)
         return CallResult(content=short, artifact=handle)
-
-
-def _happened(found: object) -> str | None:
-    """What a probe found: the result of the call, None where it took no effect."""
-    if found is None:
-        return None
-    if not isinstance(found, Happened):
-        raise TypeError(f"a probe returns Happened(…) or None, not {type(found).__name__}")
-    return stored_text(found.result)

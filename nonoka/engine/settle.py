@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from nonoka.decisions import recovery
-from nonoka.decisions.calls import idempotency_key
+from nonoka.decisions import task_kinds
+from nonoka.decisions.calls import key_of
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
 from nonoka.errors import UnknownSnapshot
@@ -18,7 +19,7 @@ from nonoka.records.tool import CallState, SettledCall
 
 def call_mark(session_id: str, call: CallState) -> str:
     """What everything that this attempt of a call starts carries in its environment."""
-    return f"{idempotency_key(session_id, call.turn, call.place)}#{call.attempt}"
+    return f"{key_of(session_id, call)}#{call.attempt}"
 
 
 async def end_processes(processes: Processes, session_id: str, calls: Iterable[CallState]) -> dict[int, int]:
@@ -54,7 +55,7 @@ async def settle(
         if owner_seen_at is not None and call.over_at is None and not ended[call.place]
     }
     if ends:
-        await ports.store.commit(claim, deciding(recovery.note_end, ends))
+        await ports.store.commit(claim, deciding(task_kinds.note_end, ends))
     for call in in_workspace:
         settled[call.place] = await _rolled_back(ports, claim, view, call, ends.get(call.place, call.over_at))
     return settled
@@ -81,4 +82,6 @@ async def _rolled_back(
 
 def snapshot_name(call: CallState, suffix: str) -> str:
     """The name of a snapshot that belongs to a call."""
+    if call.step is not None:
+        return f"{re.sub('[^A-Za-z0-9]+', '-', call.step)}-{suffix}"
     return f"turn-{call.turn}-call-{call.place}-{suffix}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from nonoka.decisions import recovery
+from nonoka.decisions import task_kinds
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running
@@ -98,7 +98,7 @@ class Sweeper:
             settled = await settle(
                 self._ports, claim, view, owner_seen_at=owner.seen_at if owner and unseen else None
             )
-            committed = await self._ports.store.commit(claim, deciding(recovery.release_lost, settled))
+            committed = await self._ports.store.commit(claim, deciding(task_kinds.release_lost, settled))
         finally:
             self._running.withheld.discard(held)
         await after_commit(self._ports, committed)

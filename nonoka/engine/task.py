@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 from nonoka.agents.agent import Agent
-from nonoka.decisions import recovery, retry, turn
+from nonoka.decisions import retry, task_kinds
 from nonoka.decisions.turn import Failure
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
 from nonoka.engine.running import Running, RunningTask
 from nonoka.engine.settle import settle
 from nonoka.engine.solitude import Solitude
+from nonoka.engine.step import StepRunner
 from nonoka.engine.turn import TurnRunner
 from nonoka.engine.unloadable import UnloadableAgents
 from nonoka.engine.workspace import after_commit
@@ -39,6 +41,7 @@ class TaskRunner:
         self._running = running
         self._stay = stay
         self._turns = TurnRunner(ports, stay=stay, give_way=give_way)
+        self._steps = StepRunner(ports)
         self._solitude = Solitude()
         self.unloadable = UnloadableAgents(ports.clock)
 
@@ -58,7 +61,7 @@ class TaskRunner:
         async with self._solitude.room(alone=alone):
             committed = await self._ports.store.claim(
                 self._worker_id,
-                deciding(turn.begin),
+                deciding(task_kinds.begin),
                 task_id=task_id,
                 session_id=session_id,
                 agents_to_skip=self.unloadable.names(),
@@ -74,10 +77,19 @@ class TaskRunner:
         async with self._solitude.room(alone=False):
             await self._run_claimed(committed)
 
+    def stop(self, work: asyncio.Task[Any]) -> None:
+        """What this asyncio task runs is to be handed back; one that has claimed nothing yet just ends."""
+        running = next((running for running in self._running if running.work is work), None)
+        if running is None:
+            work.cancel()
+        else:
+            running.interrupt("stop")
+
     async def _run_claimed(self, committed: Committed) -> None:
         with self._running.entered(committed.claim) as running:
             try:
-                done = await self._turns.run(committed, await self._agent(committed), running)
+                runner = self._steps if committed.view.index.kind == "plan" else self._turns
+                done = await runner.run(committed, await self._agent(committed), running)
             except asyncio.CancelledError:
                 await self._stop(running)
                 return
@@ -122,7 +134,7 @@ class TaskRunner:
         try:
             found = await self._ports.store.commit(claim, _look)
             settled = await settle(self._ports, claim, found.view)
-            done = await self._ports.store.commit(claim, deciding(recovery.hand_back, settled, why))
+            done = await self._ports.store.commit(claim, deciding(task_kinds.hand_back, settled, why))
             await after_commit(self._ports, done)
         except ClaimLost:
             log.info("claim_lost task=%s fence=%s", claim.task_id, claim.fence)
@@ -132,7 +144,7 @@ class TaskRunner:
         try:
             found = await self._ports.store.commit(claim, _look)
             settled = await settle(self._ports, claim, found.view)
-            decision = deciding(recovery.settle_and_retry, failure, self._ports.clock.lot(), settled)
+            decision = deciding(task_kinds.settle_and_retry, failure, self._ports.clock.lot(), settled)
             await after_commit(self._ports, await self._ports.store.commit(claim, decision))
         except ClaimLost:
             log.info("claim_lost task=%s fence=%s", claim.task_id, claim.fence)

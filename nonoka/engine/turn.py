@@ -144,6 +144,7 @@ class TurnRunner:
             entries=entries,
             tools=agent.specs,
             retries=view.task.retries,
+            step=view.index.step,
             timeout_ms=None if deadline is None else max(1, deadline - self._ports.clock.now_ms()),
         )
         stream = TextStream(

@@ -27,6 +27,7 @@ from nonoka.records.event import Event
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
+from nonoka.records.step_run import StepInputs, StepRun
 from nonoka.records.task import Worker
 from nonoka.records.workload import Workload
 from nonoka.records.workspace import SnapshotTaken
@@ -178,6 +179,9 @@ class ReadStore(Protocol):
 
     async def detail(self, session_id: str) -> SessionDetail:
         """Everything about one session."""
+
+    async def step_inputs(self, session_id: str, run: StepRun, wanted: Sequence[str]) -> StepInputs:
+        """What a step's attempt works with: the plan's inputs, what these steps brought, and its item's value."""
 
     async def events_after(self, session_id: str, seq: int, *, limit: int = 1000) -> list[Event]:
         """The timeline after a place in it."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, SkipValidation
 
 from nonoka.records.base import Record
 from nonoka.records.event import Event, NewEvent
 from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.session import SessionIndex, SessionState, SessionStatus
 from nonoka.records.signal import Signal, SignalKind
+from nonoka.records.step_run import NewPlan, PlanChanges, PlanDetail, PlanRows, StepRun
 from nonoka.records.step_update import StepUpdate
-from nonoka.records.task import Task, Worker
+from nonoka.records.task import Task, TaskStatus, Worker
 from nonoka.records.tool import CallState
 from nonoka.records.workspace import SnapshotTaken
 
@@ -23,7 +26,11 @@ class SessionView(Record):
     ``last_has_calls`` whether it asks for calls. ``next_position`` is beyond all that was ever taken.
     ``workspace_holder`` is the running task that may change this session's workspace, or a directory above or
     below it: another one before this one.
+    In a session that runs a plan ``step`` is the row that a step's task is for, and ``plan`` reads the others as
+    this transaction finds them.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     now: int
     task: Task
@@ -35,6 +42,8 @@ class SessionView(Record):
     last_role: MemoryRole | None = None
     last_has_calls: bool = False
     workspace_holder: str | None = None
+    step: StepRun | None = None
+    plan: Annotated[PlanRows | None, SkipValidation] = Field(default=None, exclude=True, repr=False)
 
     @property
     def holds_workspace(self) -> bool:
@@ -57,11 +66,42 @@ class TaskOutcome(Record):
     deaths: int = 0
 
 
+class NewSession(Record):
+    """What ``create_session`` stores in one transaction, with the first task.
+
+    Its conversation begins with ``prompt``. With ``entries`` it is these instead, and no task is made. A session
+    that runs a ``plan`` begins without one; ``runs`` are the rows of the plan's steps.
+    """
+
+    index: SessionIndex
+    state: SessionState
+    prompt: str = ""
+    entries: tuple[MemoryEntry, ...] = ()
+    events: tuple[NewEvent, ...]
+    plan: NewPlan | None = None
+    runs: tuple[StepRun, ...] = ()
+
+
+class NewSignal(Record):
+    """A signal before the store has given it its place."""
+
+    kind: SignalKind
+    payload: dict[str, str] = {}
+
+
+class SentSignal(Record):
+    """A signal that a commit sends to another session."""
+
+    session_id: str
+    signal: NewSignal
+
+
 class Changes(Record):
     """All that one commit writes, atomically. ``next_key`` names the task that becomes ready with it.
 
     ``workspace``: the task takes the lock of its workspace, which nobody has, or frees it, which makes the
-    task that has waited longest for it ready.
+    task that has waited longest for it ready. ``sent`` are signals to other sessions, ``child`` a session that is
+    created with this commit. What waits for a session that ends in it becomes ready.
     ``withdraw_from``: before ``entries`` are added, those from this position on leave the conversation. They
     stay stored, and their positions are never used again.
     """
@@ -77,6 +117,9 @@ class Changes(Record):
     ends_session: bool = False
     workspace: Literal["keep", "take", "free"] = "keep"
     snapshots: tuple[SnapshotTaken, ...] = ()
+    plan: PlanChanges | None = None
+    sent: tuple[SentSignal, ...] = ()
+    child: NewSession | None = None
 
 
 class Claim(Record):
@@ -100,26 +143,6 @@ class Committed(Record):
     changes: Changes
     next_claim: Claim | None = None
     woken: tuple[str, ...] = ()
-
-
-class NewSession(Record):
-    """What ``create_session`` stores in one transaction, with the first task.
-
-    Its conversation begins with ``prompt``. With ``entries`` it is these instead, and no task is made.
-    """
-
-    index: SessionIndex
-    state: SessionState
-    prompt: str = ""
-    entries: tuple[MemoryEntry, ...] = ()
-    events: tuple[NewEvent, ...]
-
-
-class NewSignal(Record):
-    """A signal before the store has given it its place."""
-
-    kind: SignalKind
-    payload: dict[str, str] = {}
 
 
 class DueTask(Record):
@@ -162,8 +185,9 @@ class Standing(Record):
 
     @property
     def at_rest(self) -> bool:
-        """Nothing will happen to it by itself."""
-        return not self.live_tasks
+        """Nothing will happen to it by itself: of a paused one no task but those that wait for another session."""
+        paused = self.status is SessionStatus.PAUSED
+        return all(paused and task.status is TaskStatus.WAITING for task in self.live_tasks)
 
 
 class SessionDetail(Record):
@@ -176,3 +200,4 @@ class SessionDetail(Record):
     updates: tuple[StepUpdate, ...]
     events: tuple[Event, ...]
     signals: tuple[Signal, ...]
+    plan: PlanDetail | None = None

@@ -14,7 +14,7 @@ class ModelRequest(Record):
     """One request. ``entries`` is the conversation, each call followed by its one result.
 
     ``retries`` is how many attempts of this turn failed before; ``timeout_ms`` is what is left until the
-    session's deadline, None without one.
+    session's deadline, None without one. ``step`` is the plan's step that asks, or whose child session does.
     """
 
     session_id: str
@@ -24,6 +24,7 @@ class ModelRequest(Record):
     tools: tuple[ToolSpec, ...] = ()
     retries: int = 0
     timeout_ms: int | None = None
+    step: str | None = None
 
 
 class RequestedCall(Record):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from nonoka.records.base import JsonObject, Record
 from nonoka.records.tool import Effect
@@ -54,12 +54,19 @@ class Step(Record):
 
 
 class PlanInput(Record):
-    """A value given when the plan starts. Without a default it must be given."""
+    """A value given when the plan starts. Without a default it must be given, unless ``required`` says no."""
 
     type: Literal["string", "integer", "number", "boolean", "list", "object", "any"] = "any"
     default: JsonValue = None
     required: bool = True
     description: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_optional_with_a_default(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "default" in given:
+            return {"required": False, **given}
+        return given
 
 
 class Plan(Record):

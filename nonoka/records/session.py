@@ -106,6 +106,12 @@ class SessionIndex(Record):
         return None if found is None else Worktree.model_validate(found)
 
     @property
+    def step(self) -> str | None:
+        """The step of the parent's plan that the session was made for."""
+        found = self.metadata.get("step")
+        return found if isinstance(found, str) else None
+
+    @property
     def enqueue_key(self) -> str | None:
         """The key that whoever enqueued the session gave it."""
         found = self.metadata.get("enqueue_key")

@@ -57,6 +57,11 @@ def turn_key(number: int) -> str:
     return f"turn:{number}"
 
 
+def kind_of(key: str) -> Literal["turn", "step"]:
+    """What a task of this key runs."""
+    return "step" if key.startswith("step:") else "turn"
+
+
 def task_id_of(session_id: str, key: str) -> str:
     """The id of a task: its session and its key, which is unique there."""
     return f"{session_id}/{key}"
@@ -69,6 +74,12 @@ def session_of(task_id: str) -> str:
 
 #: what a task waits for that needs its workspace while another session may change it
 WORKSPACE = "workspace"
+
+
+def session_end(session_id: str) -> str:
+    """What a task waits for that goes on once that session has ended."""
+    return f"session:{session_id}"
+
 
 #: what a process is that claims tasks; "embedded" is a Runner inside somebody's program, which nobody ends
 WorkerKind = Literal["worker", "run", "sweep", "embedded"]

@@ -60,7 +60,8 @@ class CallState(Record):
     ``snapshot`` is the workspace as it was before the attempt, ``repository`` the user's own git repository
     then (both None but for effect workspace). ``over_at`` (ms UTC) is the call's last possible moment of life,
     once one who settles has found it out. ``doubt`` stays until the outcome is known. ``overdue_s``: the time it
-    had is over, so many seconds, and only the end of its worker stops it.
+    had is over, so many seconds, and only the end of its worker stops it. ``step`` names an attempt of a plan's
+    step instead of a turn's call.
     """
 
     turn: int
@@ -80,11 +81,12 @@ class CallState(Record):
     over_at: int | None = None
     doubt: Doubt = "none"
     overdue_s: float | None = None
+    step: str | None = None
 
     @property
     def step_id(self) -> str:
-        """The name of this call in ``step_updates``."""
-        return f"turn:{self.turn}/call:{self.place}"
+        """The name of this call in ``step_updates``, or of a plan's step in the session."""
+        return self.step or f"turn:{self.turn}/call:{self.place}"
 
 
 class CallResult(Record):

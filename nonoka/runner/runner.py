@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Unpack, cast
+from typing import Any, Unpack, cast
+
+from pydantic import JsonValue
 
 from nonoka.agents.agent import Agent
 from nonoka.agents.registry import DEFAULT, Registry
-from nonoka.app import open_ports, request_for
-from nonoka.engine import accept, follow
+from nonoka.app import open_ports, plan_request_for, request_for
+from nonoka.engine import accept, accept_plan, follow
 from nonoka.engine.accept import SessionRequest
+from nonoka.engine.accept_plan import NO_MODEL, PlanRequest
 from nonoka.engine.ports import Ports
 from nonoka.errors import UnknownSession, UsageError
 from nonoka.records.commit import Committed, SessionLine, Standing
 from nonoka.records.event import Event
+from nonoka.records.plan import Plan
 from nonoka.records.runtime import RuntimeLimits
 from nonoka.records.session import SessionState, SessionStatus
 from nonoka.records.signal import SignalKind
@@ -124,6 +128,43 @@ class Runner:
             ports.store, ports.clock, request, claim_by=here.worker_id, worktrees=ports.worktrees
         )
 
+    async def run_plan(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, JsonValue] | None = None,
+        *,
+        agent: Agent | str | None = None,
+        **limits: Unpack[LimitOptions],
+    ) -> RunResult:
+        """A new session that runs this plan, worked on here until it has ended or is paused.
+
+        ``agent`` has the tools that its steps may name beside the built-in ones. Raises PlanInvalid, with all that
+        is wrong, before anything is stored. Cancelling it hands the session back.
+        """
+        session_id, claimed = await self.create_plan(plan, inputs, agent=agent, **limits)
+        return await self.work_on(session_id, claimed)
+
+    async def create_plan(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, JsonValue] | None = None,
+        *,
+        agent: Agent | str | None = None,
+        texts: Sequence[str] = (),
+        file: str | None = None,
+        **limits: Unpack[LimitOptions],
+    ) -> tuple[str, Committed | None]:
+        """A new session whose plan this process has begun: hand both to ``work_on``.
+
+        ``texts`` are inputs as ``name=value``, ``file`` is where the plan came from. Raises as ``run_plan``.
+        """
+        ports, here = self._working()
+        name = self._agents.register(agent) if isinstance(agent, Agent) else agent
+        request = await self._plan_request(plan, inputs, name, checked(limits), texts=texts, file=file)
+        if request.model != NO_MODEL:
+            ports.models.check(request.model)
+        return await accept_plan.create_plan_session(ports.store, ports.clock, request, claim_by=here.worker_id)
+
     async def work_on(self, session_id: str, claimed: Committed | None = None) -> RunResult:
         """The session is worked on here until it is at rest, or until ``stop``."""
         _, here = self._working()
@@ -159,10 +200,28 @@ class Runner:
         request = (await self._request(name, prompt, limits)).model_copy(update={"enqueue_key": key})
         return (await accept.create_session(ports.store, ports.clock, request, worktrees=ports.worktrees))[0]
 
+    async def enqueue_plan(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, JsonValue] | None = None,
+        *,
+        agent: str | None = None,
+        key: str | None = None,
+        **limits: Unpack[LimitOptions],
+    ) -> str:
+        """A new session that runs this plan, for the workers; returns its id. In all else as ``enqueue``."""
+        ports, _ = self._working()
+        name = _loadable_by_workers(agent or self.settings.agent)
+        request = await self._plan_request(plan, inputs, name, checked(limits))
+        request = request.model_copy(update={"enqueue_key": key})
+        return (await accept_plan.create_plan_session(ports.store, ports.clock, request))[0]
+
     async def send(self, session_id: str, text: str) -> None:
         """The session hears this next; one that had ended starts another run. ``resume`` works on it here."""
         if not text.strip():
             raise UsageError("the message is empty; say what is to be done")
+        if (await self.ports.store.find_session(session_id)).kind == "plan":
+            raise UsageError(f"session {session_id} runs a plan: it takes no message")
         await accept.send_message(self.ports.store, session_id, text)
 
     # --- stopping
@@ -198,7 +257,11 @@ class Runner:
 
     async def result(self, session_id: str) -> RunResult:
         """How a session's last run stands."""
-        return result_of(await self.get_state(session_id))
+        index = await self.ports.store.find_session(session_id)
+        if index.kind != "plan" or index.session_id != session_id:
+            return result_of(await self.get_state(session_id))
+        detail = await self.ports.store.detail(session_id)
+        return result_of(detail.state, detail.plan.outputs if detail.plan is not None else None)
 
     async def get_state(self, session_id: str) -> SessionState:
         """The whole state of a session. Raises UnknownSession."""
@@ -240,12 +303,35 @@ class Runner:
         # In a thread: it may import the agent's file, and everybody else on this loop would wait.
         return await asyncio.to_thread(request_for, self.ports, self.settings, prompt, agent=agent, limits=given)
 
+    async def _plan_request(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, JsonValue] | None,
+        agent: str | None,
+        limits: dict[str, Any],
+        *,
+        texts: Sequence[str] = (),
+        file: str | None = None,
+    ) -> PlanRequest:
+        return await asyncio.to_thread(
+            plan_request_for,
+            self.ports,
+            self.settings,
+            plan,
+            inputs=inputs,
+            texts=texts,
+            agent=agent,
+            limits=limits,
+            file=file,
+        )
+
     async def _check_workable(self, session_id: str) -> None:
         ports = self.ports
         index = await ports.store.find_session(session_id)
         if index.session_id != session_id:
             raise UnknownSession(session_id)
-        ports.models.check(index.model)
+        if index.model != NO_MODEL:
+            ports.models.check(index.model)
         await asyncio.to_thread(ports.agents.load, index.agent)
 
 

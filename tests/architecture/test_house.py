@@ -38,7 +38,8 @@ def test_importing_nonoka_loads_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["import nonoka.runner", "import nonoka.app", "from nonoka import Agent, tool, Runner"]
+    "statement",
+    ["import nonoka.runner", "import nonoka.app", "from nonoka import Agent, tool, Runner, Plan, Step, ref"],
 )
 def test_the_python_face_does_not_load_the_heavy_libraries(statement: str) -> None:
     """Models, Dramatiq, YAML and rich are loaded where they are used."""
@@ -53,11 +54,17 @@ def test_the_public_names_are_these() -> None:
         "Effect",
         "Happened",
         "NonokaError",
+        "Plan",
+        "PlanInput",
+        "PlanInvalid",
+        "Retry",
         "RunResult",
         "Runner",
         "RuntimeLimits",
+        "Step",
         "ToolContext",
         "ToolFailure",
+        "ref",
         "tool",
     ]
     for name in nonoka.__all__:

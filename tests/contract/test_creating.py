@@ -9,7 +9,7 @@ from nonoka.errors import StoreError
 from nonoka.ports.store import LEASE_MS, Store
 from nonoka.records.commit import Changes, SessionView
 from nonoka.records.event import EventType
-from nonoka.records.memory import MemoryRole
+from nonoka.records.memory import MemoryEntry, MemoryRole
 from nonoka.records.session import SessionStatus
 from nonoka.records.task import TaskStatus, task_id_of
 from tests.support.manual_clock import ManualClock
@@ -37,6 +37,20 @@ async def test_a_new_session_has_its_prompt_its_first_task_and_its_events(
     (event,) = found.events
     assert (event.seq, event.at, event.type) == (1, clock.now_ms(), EventType.SESSION_CREATED)
     assert event.data == {"prompt": "fix the test"}
+
+
+async def test_a_session_that_begins_with_entries_has_these_and_no_task(store: Store, clock: ManualClock) -> None:
+    """A fork: it goes on when somebody says so."""
+    entries = (
+        MemoryEntry(position=0, role=MemoryRole.USER, content="fix the test"),
+        MemoryEntry(position=1, role=MemoryRole.ASSISTANT, content="done", metadata={"turn": 1}),
+    )
+    new = new_session(clock, "").model_copy(update={"entries": entries})
+
+    assert await store.create_session(new) is None
+
+    found = await store.detail(new.index.session_id)
+    assert (found.state.memory_entries, found.tasks) == (entries, ())
 
 
 async def test_the_first_task_is_due_at_once(store: Store, clock: ManualClock) -> None:

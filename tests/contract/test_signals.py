@@ -91,7 +91,7 @@ async def test_a_signal_makes_a_task_that_waits_for_its_time_due(
     assert (await take(store, session_id)).claim.task_id == claim.task_id
 
 
-@pytest.mark.parametrize("kind", [SignalKind.MESSAGE, SignalKind.RETRY])
+@pytest.mark.parametrize("kind", [SignalKind.MESSAGE, SignalKind.RETRY, SignalKind.ROLLBACK])
 async def test_what_starts_a_run_gives_an_ended_session_its_next_turn(
     store: Store, clock: ManualClock, kind: SignalKind
 ) -> None:
@@ -142,6 +142,19 @@ async def test_a_paused_session_keeps_a_message_until_it_goes_on(
     assert [task.status for task in found.tasks] == [TaskStatus.DONE]
     assert [s.kind for s in found.signals] == [kind]
     assert (await store.standing(session_id)).at_rest
+
+
+@pytest.mark.parametrize("kind", [SignalKind.ANSWER, SignalKind.ROLLBACK])
+async def test_what_a_paused_session_has_to_hear_gives_it_a_task(
+    store: Store, clock: ManualClock, kind: SignalKind
+) -> None:
+    """Whether it goes on then is for the one who reads it."""
+    session_id = await paused(store, clock)
+
+    await store.add_signal(session_id, signal(kind))
+
+    last = (await tasks_of(store, session_id))[-1]
+    assert (last.key, last.status) == ("turn:2", TaskStatus.READY)
 
 
 @pytest.mark.parametrize("kind", [SignalKind.RESUME, SignalKind.RETRY, SignalKind.CANCEL])

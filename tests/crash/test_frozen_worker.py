@@ -104,3 +104,33 @@ async def test_a_worker_that_was_frozen_for_three_leases_cannot_commit(tmp_path:
     assert finished == [2]
     assert [(one.tool_call_id, one.attempt) for one in project.oracle.ran()] == [("call_1_0", 1), ("call_1_0", 2)]
     assert [entry.content for entry in detail.state.memory_entries[2:]] == ["held", "All done."]
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+async def test_a_frozen_worker_in_a_workspace_call_is_ended_and_its_files_go_back_first(
+    tmp_path: Path, broker: str
+) -> None:
+    """What it and its command had written is gone before the call runs again; nobody writes there after that."""
+    with project_on(broker, tmp_path) as project:
+        gate = project.directory / GATE
+        command = f"echo begun >> log.txt; until test -e {gate}; do sleep 0.02; done; echo ended >> log.txt"
+        turns = [{"tool_calls": [{"name": "run_command", "args": {"command": command}}]}, {"text": "All done."}]
+        session_id = await project.create(turns, agent="default")
+        log = project.workspace / "log.txt"
+        with project.worker(PLAIN) as frozen:
+            await project.until(log.exists, "the command runs")
+            before = project.left_over(session_id)
+            os.kill(frozen.pid, signal.SIGSTOP)
+            project.change("UPDATE tasks SET lease_expires_at = 0 WHERE status = 'running'")
+            with project.worker(PLAIN):
+                await project.until(
+                    lambda: log.exists() and set(project.left_over(session_id)).isdisjoint(before),
+                    "the command runs again, and nothing of the first attempt",
+                )
+                assert frozen.wait(10) == -signal.SIGKILL
+                gate.touch()
+                await project.all_completed()
+        assert log.read_text() == "begun\nended\n"
+        events = (await project.detail(session_id)).events
+        settled = [event.data for event in events if event.type is EventType.CALL_SETTLED]
+        assert [(data["outcome"], data["rolled_back"]) for data in settled] == [("replay", 1)]

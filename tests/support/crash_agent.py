@@ -80,6 +80,15 @@ async def post(ctx: ToolContext, text: str) -> str:
     return f"posted {text}"
 
 
+@tool(effect="idempotent")
+async def stumble(ctx: ToolContext, text: str) -> str:
+    """Fail at the first attempt."""
+    ctx.deps.tell_ran(ctx)
+    if ctx.attempt == 1:
+        raise ConnectionError("not yet")
+    return f"said {text}"
+
+
 @tool(effect="external")
 def hold(ctx: ToolContext) -> str:
     """Work until the gate is open."""
@@ -104,7 +113,7 @@ def crash_agent(oracle: Callable[[], Oracle]) -> Agent:
     return Agent(
         "crash",
         "You are killed all the time.",
-        tools=[look, write, build, pay, post, hold, explode],
+        tools=[look, write, build, pay, post, stumble, hold, explode],
         deps=oracle,
         max_tool_result_bytes=1024,
     )

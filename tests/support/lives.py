@@ -23,7 +23,7 @@ from nonoka.engine.sweeper import Sweeper
 from nonoka.engine.task import TaskRunner
 from nonoka.ports.model import Model, OnText
 from nonoka.ports.store import Store
-from nonoka.records.commit import SessionDetail
+from nonoka.records.commit import Committed, SessionDetail
 from nonoka.records.model import ModelAnswer, ModelRequest
 from tests.support.boundaries import Boundaries, Died, Point, play_death
 from tests.support.crash_agent import TURNS, crash_agent, write_script
@@ -82,7 +82,7 @@ class Lives:
         )
         try:
             async with asyncio.timeout(_LIFE_S):
-                await self._work(ports, await _session_in(store))
+                await self._work(ports, await self._session(store))
         except Died:
             assert boundaries.dead
         processes.kill()
@@ -121,16 +121,14 @@ class Lives:
             await self._run_here(ports, tasks, worker.worker_id, session_id)
             return
         if not session_id:
-            await create_session(ports.store, ports.clock, self._request())
+            await self._create(ports, None)
         while due := await ports.store.mark_due(1):
             await tasks.run_due(due[0].task_id, deaths=due[0].deaths)
 
     async def _run_here(self, ports: Ports, tasks: TaskRunner, worker_id: str, session_id: str) -> None:
         claimed = None
         if not session_id:
-            session_id, claimed = await create_session(
-                ports.store, ports.clock, self._request(), claim_by=worker_id
-            )
+            session_id, claimed = await self._create(ports, worker_id)
         await drive(ports, tasks, session_id, claimed=claimed)
 
     async def _judge(self) -> None:
@@ -139,6 +137,12 @@ class Lives:
         await store.close()
         self.faults += life_faults(self._stand, stand, self.oracle)
         self._stand = stand
+
+    async def _session(self, store: Store) -> str:
+        return await _session_in(store)
+
+    async def _create(self, ports: Ports, claim_by: str | None) -> tuple[str, Committed | None]:
+        return await create_session(ports.store, ports.clock, self._request(), claim_by=claim_by)
 
     def _request(self) -> SessionRequest:
         return SessionRequest(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
+from nonoka.adapters.memory import plan_rows
 from nonoka.adapters.memory.rows import SessionRows, open_calls, whole_state
 from nonoka.adapters.memory.tables import Tables
 from nonoka.errors import AmbiguousSession, UnknownSession
@@ -12,6 +14,7 @@ from nonoka.records.event import Event, EventType
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
+from nonoka.records.step_run import StepInputs, StepRun
 from nonoka.records.task import Task, TaskStatus, session_of
 from nonoka.records.workload import Workload
 from nonoka.records.workspace import SnapshotTaken
@@ -92,7 +95,12 @@ class MemoryReading:
             updates=tuple(sorted(rows.updates.values(), key=lambda update: update.seq)),
             events=tuple(rows.events),
             signals=rows.undrained,
+            plan=plan_rows.detail(rows),
         )
+
+    async def step_inputs(self, session_id: str, run: StepRun, wanted: Sequence[str]) -> StepInputs:
+        """See the port."""
+        return plan_rows.step_inputs(self._tables.rows(session_id), run, wanted)
 
     async def events_after(self, session_id: str, seq: int, *, limit: int = 1000) -> list[Event]:
         """See the port. Raises UnknownSession."""

@@ -5,19 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from pydantic import JsonValue
+
 from nonoka.decisions.calls import read_calls
-from nonoka.decisions.step_merge import merge_steps
-from nonoka.records.commit import SessionView
+from nonoka.decisions.step_merge import merge_steps, merged_runs
+from nonoka.records.base import JsonObject
 from nonoka.records.event import Event, NewEvent
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.signal import Signal
+from nonoka.records.step_run import PlanDefinition, StepRun
 from nonoka.records.step_update import StepUpdate, UpdateType
 from nonoka.records.task import Task, TaskStatus
 from nonoka.records.tool import CallState
 from nonoka.records.workspace import SnapshotTaken
 
+#: (plan, step, item)
+StepPlace = tuple[int, str, int]
+
 LIVE = frozenset({TaskStatus.READY, TaskStatus.RUNNING, TaskStatus.WAITING})
+
+
+@dataclass(frozen=True)
+class KeptPlan:
+    """A plan of a session."""
+
+    definition: PlanDefinition
+    inputs: JsonObject
+    outputs: JsonObject | None = None
 
 
 @dataclass
@@ -38,6 +53,10 @@ class SessionRows:
     drained: set[int] = field(default_factory=set)
     events: list[Event] = field(default_factory=list)
     snapshots: list[SnapshotTaken] = field(default_factory=list)
+    plans: dict[int, KeptPlan] = field(default_factory=dict)
+    steps: dict[StepPlace, StepRun] = field(default_factory=dict)
+    step_values: dict[StepPlace, JsonValue] = field(default_factory=dict)
+    step_results: dict[StepPlace, JsonValue] = field(default_factory=dict)
 
     def copy(self) -> SessionRows:
         """The same rows, free to be changed."""
@@ -52,6 +71,10 @@ class SessionRows:
             drained=set(self.drained),
             events=list(self.events),
             snapshots=list(self.snapshots),
+            plans=dict(self.plans),
+            steps=dict(self.steps),
+            step_values=dict(self.step_values),
+            step_results=dict(self.step_results),
         )
 
     @property
@@ -102,25 +125,6 @@ def open_calls(rows: SessionRows) -> tuple[CallState, ...]:
     return read_calls(turn, rows.entries[turn.position], rows.standing, rows.updates.values())
 
 
-def view_for(rows: SessionRows, task: Task, now: int, locks: Mapping[str, str]) -> SessionView:
-    """The session as these rows show it, for this task; ``locks``: who may change which workspace."""
-    turn = rows.state.runtime_state.open_turn
-    highest = max(rows.entries, default=-1)
-    last = rows.entries.get(max(rows.standing, default=-1))
-    return SessionView(
-        now=now,
-        task=task,
-        index=rows.index,
-        state=rows.state,
-        signals=rows.undrained,
-        calls=open_calls(rows),
-        next_position=max(highest + 1, turn.position + 1 + turn.calls if turn else 0),
-        last_role=last.role if last else None,
-        last_has_calls=bool(last and last.metadata.get("tool_calls")),
-        workspace_holder=holder_of(locks, rows.index.working_dir, task.task_id),
-    )
-
-
 def holder_of(locks: Mapping[str, str], workspace: str, task_id: str) -> str | None:
     """The task that may change this directory, or one above or below it; another one before this one."""
     found = [owner for other, owner in locks.items() if overlap(other, workspace)]
@@ -135,6 +139,8 @@ def overlap(one: str, other: str) -> bool:
 def whole_state(rows: SessionRows) -> SessionState:
     """The state with conversation and merged step updates."""
     merged = merge_steps(rows.updates.values())
+    if rows.steps:
+        merged = merged_runs((run, rows.step_results.get(place)) for place, run in rows.steps.items())
     return rows.state.model_copy(
         update={
             "memory_entries": tuple(rows.conversation),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from nonoka.adapters.memory.rows import SessionRows, view_for
+from nonoka.adapters.memory.rows import SessionRows
 from nonoka.adapters.memory.tables import Tables
-from nonoka.adapters.memory.writes import add_task, apply, claim_of, claim_task, wake_waiting
+from nonoka.adapters.memory.tasks_written import add_task
+from nonoka.adapters.memory.view import view_for
+from nonoka.adapters.memory.writes import apply, claim_of, claim_task, wake_waiting
 from nonoka.decisions.inbox import interrupts
 from nonoka.decisions.retry import resend_after_ms
 from nonoka.errors import ClaimLost, StoreError

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from nonoka.adapters.memory.rows import SessionRows, holder_of, view_for
+from nonoka.adapters.memory import plan_rows
+from nonoka.adapters.memory.inbox import add_signal
+from nonoka.adapters.memory.plan_rows import store_plan
+from nonoka.adapters.memory.rows import SessionRows, holder_of
 from nonoka.adapters.memory.tables import Tables
+from nonoka.adapters.memory.tasks_written import UNCLAIMED, add_task, closed, open_step, take_off, woken
+from nonoka.adapters.memory.view import view_for
 from nonoka.errors import StoreError
 from nonoka.ports.store import LEASE_MS, Decide
-from nonoka.records.commit import Changes, Claim, Committed, SessionView, TaskOutcome
-from nonoka.records.task import WORKSPACE, Task, TaskStatus, task_id_of
-
-_UNCLAIMED = {"lease_owner": None, "lease_expires_at": None, "sent_at": None, "sends": 0}
-
-
-def add_task(tables: Tables, rows: SessionRows, key: str) -> Task:
-    """A ready task with this key. Raises StoreError if the session has the key already."""
-    session_id = rows.index.session_id
-    task_id = task_id_of(session_id, key)
-    if task_id in rows.tasks:
-        raise StoreError(f"session {session_id!r} has a task {key!r} already; nothing was written")
-    task = Task(
-        task_id=task_id,
-        session_id=session_id,
-        kind="turn",
-        key=key,
-        status=TaskStatus.READY,
-        not_before=tables.clock.now_ms(),
-    )
-    rows.tasks[task_id] = task
-    rows.task_order[task_id] = tables.next_number()
-    return task
+from nonoka.records.commit import Changes, Claim, Committed, NewSession, SessionView, TaskOutcome
+from nonoka.records.memory import MemoryEntry, MemoryRole
+from nonoka.records.step_run import PlanChanges
+from nonoka.records.task import WORKSPACE, Task, TaskStatus, session_end, task_id_of, turn_key
 
 
 def claim_task(tables: Tables, rows: SessionRows, task: Task, worker_id: str, decide: Decide) -> Committed:
@@ -77,9 +63,54 @@ def apply(tables: Tables, rows: SessionRows, claim: Claim, view: SessionView, ch
     rows.snapshots += changes.snapshots
     if changes.workspace == "take":
         tables.locks[rows.index.working_dir] = claim.task_id
-    woken = free_workspace(tables, rows, claim.task_id) if changes.workspace == "free" else ()
+    if changes.plan is not None:
+        _write_plan(tables, rows, changes.plan)
+    others = _reach_others(tables, rows.index.session_id, changes)
+    freed = free_workspace(tables, rows, claim.task_id) if changes.workspace == "free" else ()
     shown = view_for(rows, task, view.now, tables.locks)
-    return Committed(claim=claim, view=shown, changes=changes, woken=woken)
+    return Committed(claim=claim, view=shown, changes=changes, woken=(*others, *freed))
+
+
+def make_session(tables: Tables, new: NewSession) -> tuple[SessionRows, Task | None]:
+    """The rows of a new session with its prompt, or its plan, and its first task.
+
+    One that begins with entries of its own has no task.
+    """
+    rows = SessionRows(index=new.index, state=new.state)
+    if new.plan is not None:
+        store_plan(rows, new.plan)
+        rows.steps |= {(run.plan, run.step, run.item): run for run in new.runs}
+    else:
+        prompt = MemoryEntry(position=0, role=MemoryRole.USER, content=new.prompt)
+        rows.entries = {entry.position: entry for entry in new.entries or [prompt]}
+    rows.tell(new.events, tables.clock.now_ms())
+    return rows, None if new.entries else add_task(tables, rows, turn_key(1))
+
+
+def _write_plan(tables: Tables, rows: SessionRows, changes: PlanChanges) -> None:
+    plan_rows.write(rows, changes)
+    for key in changes.off:
+        take_off(rows, task_id_of(rows.index.session_id, key))
+    for key in changes.ready:
+        open_step(tables, rows, key)
+
+
+def _reach_others(tables: Tables, session_id: str, changes: Changes) -> tuple[str, ...]:
+    """What the commit means to other sessions is written; returns the tasks that are ready by it."""
+    for sent in changes.sent:
+        with tables.writing(sent.session_id) as other:
+            add_signal(tables, other, sent.signal)
+    reached = []
+    if changes.child is not None:
+        born, first = make_session(tables, changes.child)
+        tables.put(born)
+        reached += [first.task_id] if first is not None else []
+    for other, task in list(tables.all_tasks()) if changes.ends_session else ():
+        if task.status is TaskStatus.WAITING and task.waits_for == session_end(session_id):
+            with tables.writing(other.index.session_id) as written:
+                written.tasks[task.task_id] = woken(task)
+            reached.append(task.task_id)
+    return tuple(reached)
 
 
 def free_workspace(tables: Tables, rows: SessionRows, task_id: str) -> tuple[str, ...]:
@@ -103,11 +134,6 @@ def wake_waiting(tables: Tables, limit: int, written: SessionRows | None = None)
     return tuple(task.task_id for _, task in waiting[:limit])
 
 
-def woken(task: Task) -> Task:
-    """A waiting task as it is once it need not wait any more."""
-    return task.model_copy(update={"status": TaskStatus.READY, "waits_for": None, "sent_at": None, "sends": 0})
-
-
 def _withdraw(rows: SessionRows, position: int | None, now: int) -> None:
     if position is not None:
         rows.withdrawn |= {taken: now for taken in rows.standing if taken >= position}
@@ -124,20 +150,14 @@ def _add_entries(rows: SessionRows, changes: Changes) -> None:
 def _take_off_others(rows: SessionRows, task_id: str) -> None:
     for task in rows.live_tasks:
         if task.task_id != task_id:
-            rows.tasks[task.task_id] = task.model_copy(
-                update={
-                    "status": TaskStatus.DONE,
-                    "fence": task.fence + 1,
-                    **_UNCLAIMED,
-                }
-            )
+            rows.tasks[task.task_id] = closed(task)
 
 
 def _after(task: Task, outcome: TaskOutcome, lease: int) -> Task:
     counters: dict[str, object] = {"retries": outcome.retries, "deaths": outcome.deaths}
     if outcome.kind == "keep":
         return task.model_copy(update=counters | {"lease_expires_at": lease})
-    let_go = counters | _UNCLAIMED | {"status": TaskStatus(outcome.kind)}
+    let_go = counters | UNCLAIMED | {"status": TaskStatus(outcome.kind)}
     if outcome.kind in ("ready", "waiting"):
         let_go |= {"not_before": outcome.not_before, "fence": task.fence + 1, "waits_for": outcome.waits_for}
     return task.model_copy(update=let_go)

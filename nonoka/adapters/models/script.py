@@ -45,6 +45,7 @@ class ScriptModel:
         self._answers = _Answers()
         self._state: tuple[int, int] | None = None
         self._read: Responses = ()
+        self._steps: dict[str, Responses] = {}
 
     async def respond(self, request: ModelRequest, on_text: OnText) -> ModelAnswer:
         """Give the response that is this turn's, after its delay. Raises ModelFailure as scripted."""
@@ -63,7 +64,7 @@ class ScriptModel:
         return answer
 
     async def _response(self, request: ModelRequest) -> ScriptedResponse:
-        responses = await self._responses()
+        responses = await self._responses(request.step)
         index = self._answers.number(request)
         if index < len(responses):
             return responses[index]
@@ -73,15 +74,15 @@ class ScriptModel:
             transient=False,
         )
 
-    async def _responses(self) -> Responses:
+    async def _responses(self, step: str | None) -> Responses:
         try:
             state = state_of(self._path)
             if state != self._state:
-                self._read = await asyncio.to_thread(read_script, self._path)
+                self._read, self._steps = await asyncio.to_thread(read_script, self._path)
                 self._state = state
         except UsageError as error:
             raise failures.not_set_up(str(error)) from error
-        return self._read
+        return self._read if step is None else self._steps.get(step, self._read)
 
     async def _wait(self, delay_s: float, timeout_ms: int | None) -> None:
         if timeout_ms is not None and timeout_ms < delay_s * 1000:
@@ -108,6 +109,8 @@ class _Answers:
     def number(self, request: ModelRequest) -> int:
         """The assistant entries of the request."""
         entries = request.entries
+        if request.step is not None:  # short, and many of one session at once
+            return sum(entry.role is MemoryRole.ASSISTANT for entry in entries)
         length, last, number = self._counted.pop(request.session_id, (0, 0, 0))
         if length > len(entries) or (length and entries[length - 1].position != last):
             length, number = 0, 0

@@ -60,10 +60,14 @@ class ScriptedResponse(Record):
 
 Responses = tuple[ScriptedResponse, ...]
 _responses = TypeAdapter(Responses)
+_steps = TypeAdapter(dict[str, Responses])
 
 
-def read_script(path: Path) -> Responses:
-    """The responses in a file, parsed once for each state of it. Raises UsageError with all that is wrong."""
+def read_script(path: Path) -> tuple[Responses, dict[str, Responses]]:
+    """The responses in a file, and those of a plan's steps that have some of their own, by the step's id.
+
+    Parsed once for each state of the file. Raises UsageError with all that is wrong.
+    """
     return _parsed(path, *state_of(path))
 
 
@@ -77,7 +81,7 @@ def state_of(path: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=32)
-def _parsed(path: Path, mtime_ns: int, size: int) -> Responses:
+def _parsed(path: Path, mtime_ns: int, size: int) -> tuple[Responses, dict[str, Responses]]:
     try:
         content: object = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
     except OSError as error:
@@ -85,7 +89,8 @@ def _parsed(path: Path, mtime_ns: int, size: int) -> Responses:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"script {str(path)!r} is not YAML: {error}") from error
     try:
-        return _responses.validate_python(_listed(path, content))
+        steps = content.get("steps") if isinstance(content, dict) else None
+        return _responses.validate_python(_listed(path, content)), _steps.validate_python(steps or {})
     except ValidationError as error:
         wrong = "\n".join(f"  {_place(e['loc'])}: {e['msg']}" for e in error.errors(include_url=False))
         raise UsageError(f"script {str(path)!r} is not a list of responses:\n{wrong}") from error
@@ -93,9 +98,10 @@ def _parsed(path: Path, mtime_ns: int, size: int) -> Responses:
 
 def _listed(path: Path, content: object) -> list[object]:
     if isinstance(content, dict):
-        if unknown := sorted(str(key) for key in content if key != "responses"):
-            raise UsageError(f"script {str(path)!r}: only 'responses' is known here, not {', '.join(unknown)}")
-        content = content.get("responses")
+        if unknown := sorted(str(key) for key in content if key not in ("responses", "steps")):
+            told = f"only 'responses' and 'steps' are known here, not {', '.join(unknown)}"
+            raise UsageError(f"script {str(path)!r}: {told}")
+        content = content.get("responses", [] if "steps" in content else None)
     if isinstance(content, list):
         return content
     raise UsageError(f"script {str(path)!r} holds no list of responses, each with text, tool_calls or error")

@@ -11,6 +11,8 @@ TABLES = (
     "events",
     "memory_entries",
     "meta",
+    "plan_steps",
+    "plans",
     "signals",
     "snapshots",
     "step_updates",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from nonoka.adapters.sqlite import (
     checkpoints,
     cli_sessions,
     events,
     memory_entries,
+    plan_rows,
+    plan_steps,
     signals,
     snapshots,
     step_updates,
@@ -17,12 +20,14 @@ from nonoka.adapters.sqlite import (
 )
 from nonoka.adapters.sqlite.opened_store import OpenedStore
 from nonoka.adapters.sqlite.transactions import calls_of
-from nonoka.decisions.step_merge import merge_steps
+from nonoka.decisions.step_merge import merge_steps, merged_runs
+from nonoka.errors import UnknownSession
 from nonoka.records.commit import ReadyTask, SessionDetail, SessionLine, Standing
 from nonoka.records.event import Event
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.session import SessionIndex, SessionState, SessionStatus
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
+from nonoka.records.step_run import StepInputs, StepRun
 from nonoka.records.workload import Workload
 from nonoka.records.workspace import SnapshotTaken
 
@@ -57,6 +62,8 @@ class ReadStorePart(OpenedStore):
     async def detail(self, session_id: str) -> SessionDetail:
         def work(db: sqlite3.Connection) -> SessionDetail:
             state = _whole(db, session_id)
+            progress = plan_rows.progress_of(state)
+            plan = None if progress is None else plan_rows.detail(db, session_id, progress)
             return SessionDetail(
                 index=cli_sessions.get(db, session_id),
                 state=state,
@@ -65,7 +72,17 @@ class ReadStorePart(OpenedStore):
                 updates=tuple(step_updates.of_session(db, session_id)),
                 events=tuple(events.after(db, session_id, 0, -1)),
                 signals=signals.undrained(db, session_id),
+                plan=plan,
             )
+
+        return await self._read(work)
+
+    async def step_inputs(self, session_id: str, run: StepRun, wanted: Sequence[str]) -> StepInputs:
+        def work(db: sqlite3.Connection) -> StepInputs:
+            progress = plan_rows.progress_of(checkpoints.get(db, session_id))
+            if progress is None:
+                raise UnknownSession(session_id)
+            return plan_rows.step_inputs(db, session_id, progress, run, wanted)
 
         return await self._read(work)
 
@@ -97,8 +114,11 @@ class ReadStorePart(OpenedStore):
 
 
 def _whole(db: sqlite3.Connection, session_id: str) -> SessionState:
+    state = checkpoints.get(db, session_id)
     merged = merge_steps(step_updates.of_session(db, session_id))
-    return checkpoints.get(db, session_id).model_copy(
+    if state.current_plan is not None:
+        merged = merged_runs(plan_steps.of_session(db, session_id))
+    return state.model_copy(
         update={
             "memory_entries": tuple(memory_entries.from_position(db, session_id, 0)),
             "step_statuses": merged.step_statuses,

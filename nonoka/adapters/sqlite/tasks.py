@@ -165,6 +165,36 @@ def wake_session(db: sqlite3.Connection, session_id: str) -> None:
     db.execute(_Q["wake_session"], {"session_id": session_id})
 
 
+def open_step(db: sqlite3.Connection, session_id: str, key: str, now: int) -> None:
+    """A step's task is ready; one that had ended is again, as if new but for its fence and attempts."""
+    names = {"task_id": task_id_of(session_id, key), "session_id": session_id, "key": key, "not_before": now}
+    db.execute(_Q["open_step"], names)
+
+
+def take_off(db: sqlite3.Connection, task_id: str) -> None:
+    """A task that nobody runs is done without having been."""
+    db.execute(_Q["take_off"], {"task_id": task_id})
+
+
+def unclaimed_steps(db: sqlite3.Connection, session_id: str) -> list[str]:
+    """The keys of a session's step tasks that are ready, or wait for the workspace."""
+    return [str(row["key"]) for row in db.execute(_Q["unclaimed_steps"], {"session_id": session_id})]
+
+
+def another_runs(db: sqlite3.Connection, session_id: str, task_id: str) -> bool:
+    """Whether another task of the session is running."""
+    names = {"session_id": session_id, "task_id": task_id}
+    return db.execute(_Q["another_runs"], names).fetchone() is not None
+
+
+def wake_for(db: sqlite3.Connection, waits_for: str) -> tuple[str, ...]:
+    """Every task that waits for this is ready; returns them."""
+    found = tuple(str(row["task_id"]) for row in db.execute(_Q["waiting_for"], {"waits_for": waits_for}))
+    for task_id in found:
+        wake(db, task_id)
+    return found
+
+
 def renew(db: sqlite3.Connection, worker_id: str, lease_expires_at: int) -> dict[str, int]:
     """All leases of a worker run anew; returns the fences it holds by task."""
     rows = db.execute(_Q["renew"], {"worker_id": worker_id, "lease_expires_at": lease_expires_at})

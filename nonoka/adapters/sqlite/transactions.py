@@ -8,7 +8,10 @@ from nonoka.adapters.sqlite import (
     checkpoints,
     cli_sessions,
     events,
+    inbox,
+    making,
     memory_entries,
+    plan_rows,
     signals,
     snapshots,
     step_updates,
@@ -21,7 +24,8 @@ from nonoka.errors import ClaimLost
 from nonoka.ports.store import Decide
 from nonoka.records.commit import Changes, Claim, Committed, SessionView
 from nonoka.records.runtime import OpenTurn
-from nonoka.records.task import Task
+from nonoka.records.step_run import call_of
+from nonoka.records.task import Task, session_end
 from nonoka.records.tool import CallState
 
 
@@ -34,24 +38,28 @@ def view_of(db: sqlite3.Connection, task: Task, now: int) -> SessionView:
     if open_turn is not None:
         next_position = max(next_position, open_turn.position + 1 + open_turn.calls)
     index = cli_sessions.get(db, session_id)
+    plan, step = plan_rows.view_parts(db, task, state)
     return SessionView(
         now=now,
         task=task,
         index=index,
         state=state,
         signals=signals.undrained(db, session_id),
-        calls=calls_of(db, session_id, open_turn),
+        calls=calls_of(db, session_id, open_turn) if step is None else (call_of(step),),
         next_position=next_position,
         last_role=last_role,
         last_has_calls=last_has_calls,
         workspace_holder=workspace_locks.holder(db, index.working_dir, task.task_id),
+        step=step,
+        plan=plan,
     )
 
 
 def view_then(db: sqlite3.Connection, before: SessionView, changes: Changes) -> SessionView:
     """The session once the changes to this view are written; read anew only where they reach beyond it."""
     task = tasks.get(db, before.task.task_id)
-    if changes.withdraw_from is not None or changes.workspace != "keep":
+    edited = changes.plan is not None and changes.plan.edited is not None
+    if changes.withdraw_from is not None or changes.workspace != "keep" or edited:
         return view_of(db, task, before.now)
     return view_after(before, changes, task)
 
@@ -125,6 +133,18 @@ def write(
     if changes.next_key is not None:
         tasks.insert_turn(db, session_id, changes.next_key, now)
     snapshots.add(db, changes.snapshots)
+    if changes.plan is not None:
+        plan_rows.write(db, session_id, changes.plan, now)
+    woken = _reach_others(db, session_id, changes, now)
     if changes.workspace == "take":
         workspace_locks.take(db, cli_sessions.get(db, session_id).working_dir, claim.task_id, now)
-    return workspace_locks.free(db, claim.task_id) if changes.workspace == "free" else ()
+    return (*woken, *workspace_locks.free(db, claim.task_id)) if changes.workspace == "free" else woken
+
+
+def _reach_others(db: sqlite3.Connection, session_id: str, changes: Changes, now: int) -> tuple[str, ...]:
+    """What the commit means to other sessions is in this transaction; returns the tasks that are ready by it."""
+    for sent in changes.sent:
+        inbox.add(db, sent.session_id, sent.signal, now)
+    born = None if changes.child is None else making.make(db, changes.child, now)
+    ended = tasks.wake_for(db, session_end(session_id)) if changes.ends_session else ()
+    return ended if born is None else (born, *ended)

@@ -12,6 +12,7 @@ from nonoka.records.base import JsonObject
 from nonoka.records.commit import SessionDetail
 from nonoka.records.memory import MemoryEntry
 from nonoka.records.runtime import RuntimeUsage, Termination
+from nonoka.records.step_run import WHOLE, PlanDetail, StepRun
 from nonoka.records.task import Task, TaskStatus
 from nonoka.records.tool import CallState
 
@@ -21,7 +22,7 @@ def session_contract(detail: SessionDetail) -> JsonObject:
     state, runtime = detail.state, detail.state.runtime_state
     return {
         **head_contract(detail.index, state.status.value),
-        "result": final_answer(state),
+        "result": final_answer(state) if detail.plan is None else detail.plan.outputs,
         "error": _error(runtime.termination),
         "termination": runtime.termination.model_dump(mode="json") if runtime.termination else None,
         "turn_count": state.turn_count,
@@ -72,6 +73,8 @@ def _message(entry: MemoryEntry) -> JsonObject:
 
 
 def _steps(detail: SessionDetail) -> list[JsonObject]:
+    if detail.plan is not None:
+        return [_run(detail.plan, run) for run in detail.plan.runs]
     attempts: dict[str, int] = {}
     for update in sorted(detail.updates, key=lambda u: u.seq):
         attempt = update.payload.get("attempt")
@@ -85,6 +88,26 @@ def _steps(detail: SessionDetail) -> list[JsonObject]:
         }
         for step_id, status in detail.state.step_statuses.items()
     ]
+
+
+def _run(plan: PlanDetail, run: StepRun) -> JsonObject:
+    error: JsonObject | None = None
+    if run.error_type is not None:
+        error = {"type": run.error_type, "message": run.message or ""}
+    return {
+        "step_id": run.step_id,
+        "status": run.status.value,
+        "attempt": run.attempt,
+        "error": error,
+        "step": run.step,
+        "item": None if run.item == WHOLE else run.item,
+        "items": run.items,
+        "reason": run.reason,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "session_id": run.child,
+        "result": plan.results.get(run.step_id),
+    }
 
 
 def _step_error(detail: SessionDetail, step_id: str) -> JsonObject | None:

@@ -67,7 +67,7 @@ class Display:
         if self._json:
             write_json(session_contract(detail))
         elif self._screen is None:
-            write_answer(detail.state)
+            write_answer(detail)
         else:
             self.sum_up(detail.state)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-from nonoka.errors import NonokaError, UsageError, WorkerUnfit
+from nonoka.errors import NonokaError, PlanInvalid, UsageError, WorkerUnfit
 
 FAILED = 1
 USAGE = 2
@@ -43,7 +43,13 @@ def exit_status_of(error: BaseException, invocation: Invocation) -> int:
             return error.exit_code
     if invocation.debug:
         say("".join(traceback.format_exception(error)).rstrip())
-    if isinstance(error, NonokaError):
+    if isinstance(error, PlanInvalid):
+        # each on a line of its own, as file:line: message, which editors and terminals make a link of
+        for line in error.errors:
+            say(line)
+        found = f"{len(error.errors)} error{'s' if len(error.errors) > 1 else ''}"
+        say(f"nonoka: error: the plan can't be run: {found}")
+    elif isinstance(error, NonokaError):
         say(f"nonoka: error: {error}")
     else:
         hint = "" if invocation.debug else "; run again with --debug for the traceback"

@@ -16,7 +16,7 @@ from nonoka.entrypoints.cli.statuses import exit_status, next_steps
 from nonoka.entrypoints.cli.summary import say_why_not_done
 from nonoka.errors import WorkerUnfit
 from nonoka.ports.store import TaskStore
-from nonoka.records.commit import Committed
+from nonoka.records.commit import Committed, SessionDetail
 from nonoka.records.event import Event
 from nonoka.records.session import SessionStatus
 from nonoka.runner import Runner
@@ -55,7 +55,7 @@ async def work_here(
         await reader.in_turn(functools.partial(display.close, detail))
     interrupts.at_work_on = None
     if reason is not None and detail.state.status not in _ENDED:
-        say(_after_stop(session_id, reason, detail.state.status))
+        say(_after_stop(session_id, reason, detail))
         return EXIT[reason]
     say_why_not_done(detail.state)
     return exit_status(detail.state.status)
@@ -95,12 +95,13 @@ async def _read(reader: Reader, interrupts: Interrupts) -> None:
         interrupts.ask("closed")
 
 
-def _after_stop(session_id: str, reason: Reason, status: SessionStatus) -> str:
+def _after_stop(session_id: str, reason: Reason, detail: SessionDetail) -> str:
+    status, plan = detail.state.status, detail.plan is not None
     if status is SessionStatus.PAUSED:
-        return f"nonoka: paused. Go on with: {next_steps(session_id, status)}"
+        return f"nonoka: paused. Go on with: {next_steps(session_id, status, plan=plan)}"
     if reason == "pause":
         return (
             f"nonoka: not paused yet: {session_id} pauses once the call in flight is over or settled. "
             f"See: nonoka sessions show {session_id}"
         )
-    return f"nonoka: handed back: {next_steps(session_id, status)}"
+    return f"nonoka: handed back: {next_steps(session_id, status, plan=plan)}"

@@ -26,6 +26,7 @@ _HERE = "nonoka.entrypoints.cli"
         "worker": f"{_HERE}.worker:command",
         "sweep": f"{_HERE}.sweep:command",
         "sessions": f"{_HERE}.sessions.group:group",
+        "plan": f"{_HERE}.plan.group:group",
         "demo": f"{_HERE}.demo.command:command",
         "doctor": f"{_HERE}.doctor.command:command",
         "backup": f"{_HERE}.backup:command",

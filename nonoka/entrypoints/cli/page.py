@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from nonoka.entrypoints.cli.figures import age, clock_time, cost, counted, printable, seconds, shortened, tokens
+from nonoka.entrypoints.cli.plan.steps import plan_section
 from nonoka.entrypoints.cli.screen import Span, Style
 from nonoka.entrypoints.cli.standstill import Workers, live_tasks, standstill
 from nonoka.entrypoints.cli.statuses import goes_on_from, next_steps
@@ -28,6 +29,7 @@ def session_page(detail: SessionDetail, workers: Workers, now: int) -> list[Span
     parts = [
         _head(detail, now),
         _conversation(detail),
+        plan_section(detail.plan, now) if detail.plan is not None else [],
         _waits(standstill(detail, workers, now)),
         _tail(detail),
         _next(detail),
@@ -112,7 +114,8 @@ def _tail(detail: SessionDetail) -> list[Span]:
 
 def _next(detail: SessionDetail) -> list[Span]:
     status = SessionStatus.RUNNING if live_tasks(detail) else detail.state.status
-    return [Span("next: ", "strong"), Span(next_steps(detail.index.session_id, status) + "\n")]
+    steps = next_steps(detail.index.session_id, status, plan=detail.plan is not None)
+    return [Span("next: ", "strong"), Span(steps + "\n")]
 
 
 def _fact(name: str, value: str, style: Style = "") -> list[Span]:

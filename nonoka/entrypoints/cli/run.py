@@ -7,11 +7,13 @@ import asyncio
 import click
 
 from nonoka.engine import accept
+from nonoka.engine.accept_plan import NO_MODEL
 from nonoka.entrypoints.cli.display import Display
 from nonoka.entrypoints.cli.failures import say
 from nonoka.entrypoints.cli.here import work_here
 from nonoka.entrypoints.cli.interrupts import Interrupts
 from nonoka.entrypoints.cli.options import OF_NEW_SESSIONS, given_for_new_sessions, with_settings
+from nonoka.entrypoints.cli.plan.options import PlanChoice, with_plan
 from nonoka.entrypoints.cli.prompts import prompt_text
 from nonoka.entrypoints.cli.session_ids import known
 from nonoka.entrypoints.cli.stores import must_exist
@@ -23,7 +25,8 @@ from nonoka.settings import Settings
 
 
 @click.command("run", short_help="Start a session and work on it here.")
-@click.argument("prompt", metavar="PROMPT|-")
+@click.argument("prompt", metavar="[PROMPT|-]", required=False)
+@with_plan
 @click.option(
     "--session",
     "wanted",
@@ -42,7 +45,8 @@ def command(
     context: click.Context,
     *,
     settings: Settings,
-    prompt: str,
+    prompt: str | None,
+    plan: PlanChoice | None,
     wanted: str | None,
     as_json: bool,
     quiet: bool,
@@ -57,18 +61,27 @@ def command(
       nonoka run "Why does tests/test_io.py fail?"
       nonoka run --session 3f2a "Now mend it."
       git diff | nonoka run -q - > review.txt
+      nonoka run --plan release.yaml --input since=v1.2
+
+    With --plan the session runs the steps of a plan file instead; its result is the plan's outputs, as JSON.
 
     Exit status: 0 answered, 1 failed or cancelled, 2 usage, 3 paused, 130 interrupted, 143 terminated (handed
     back to the workers).
     """
     if as_json and quiet:
         raise click.UsageError("--json and --quiet exclude each other", context)
+    if (prompt is None) == (plan is None):
+        raise click.UsageError("give it one of PROMPT and --plan", context)
+    if wanted is not None and plan is not None:
+        raise click.UsageError("--session gives a conversation its next prompt: --plan can't go with it", context)
     if wanted is not None:
         must_exist(settings, wanted)
         if given := given_for_new_sessions(context):
             raise UsageError(f"{given[0]} is for new sessions: one that exists keeps its model, agent and limits")
     display = Display(as_json=as_json, quiet=quiet, verbose=verbose)
-    text = prompt_text(prompt)
+    if plan is not None:
+        return asyncio.run(_plan(settings, plan, None if as_json or quiet else verbose, display))
+    text = prompt_text(prompt or "")
     return asyncio.run(_new(settings, text, display) if wanted is None else _next(settings, wanted, text, display))
 
 
@@ -80,10 +93,26 @@ async def _new(settings: Settings, prompt: str, display: Display) -> int:
             return await work_here(runner, session_id, interrupts, display, claimed=claimed)
 
 
+async def _plan(settings: Settings, choice: PlanChoice, verbose: bool | None, display: Display) -> int:
+    from nonoka.entrypoints.cli.plan.live import plan_display
+    from nonoka.entrypoints.cli.plan.reading import checked_plan
+
+    plan, inputs = checked_plan(choice.file, settings), choice.inputs()
+    if verbose is not None:
+        display = plan_display(plan, verbose=verbose)
+    async with Runner(settings=settings, own_process=True) as runner:
+        with Interrupts() as interrupts:
+            session_id, claimed = await runner.create_plan(plan, inputs, texts=choice.texts, file=choice.file)
+            say(session_id)
+            return await work_here(runner, session_id, interrupts, display, claimed=claimed)
+
+
 async def _next(settings: Settings, wanted: str, prompt: str, display: Display) -> int:
     async with Runner(settings=settings, own_process=True) as runner:
         store = runner.ports.store
         index = await store.find_session(wanted)
+        if index.kind == "plan":
+            raise UsageError(f"session {index.session_id} runs a plan: it takes no prompt; start another one")
         check_workable(runner, index)
         before = await store.detail(index.session_id)
         with Interrupts() as interrupts:
@@ -96,5 +125,6 @@ async def _next(settings: Settings, wanted: str, prompt: str, display: Display) 
 
 def check_workable(runner: Runner, index: SessionIndex) -> None:
     """Raise UsageError where this process could not work on the session: its model, or its agent."""
-    runner.ports.models.check(index.model)
+    if index.model != NO_MODEL:
+        runner.ports.models.check(index.model)
     runner.ports.agents.load(index.agent)

@@ -18,6 +18,15 @@ _EXIT = {
 }
 
 
+#: A plan takes no prompt.
+_PLAN_NEXT = {
+    SessionStatus.PAUSED: "nonoka sessions resume {session_id} --here",
+    SessionStatus.FAILED: "nonoka sessions retry {session_id} --here",
+    SessionStatus.COMPLETED: "nonoka sessions show {session_id}",
+    SessionStatus.CANCELLED: "nonoka sessions show {session_id}",
+}
+
+
 def exit_status(status: SessionStatus) -> int:
     """0 done, 1 failed or cancelled, 3 paused; one that still runs has not failed: 0."""
     return _EXIT.get(status, 0)
@@ -39,8 +48,10 @@ async def say_if_nobody_works(store: TaskStore) -> None:
         say("nonoka: no worker is running on this store; start one with: nonoka worker")
 
 
-def next_steps(session_id: str, status: SessionStatus) -> str:
-    """The commands that lead on from here, as one line."""
+def next_steps(session_id: str, status: SessionStatus, *, plan: bool = False) -> str:
+    """The commands that lead on from here, as one line; ``plan``: the session runs one."""
+    if plan and status in _PLAN_NEXT:
+        return _PLAN_NEXT[status].format(session_id=session_id)
     prompt = f'nonoka run --session {session_id} "..."'
     match status:
         case SessionStatus.PAUSED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 from nonoka.decisions.final_answer import final_answer
@@ -9,6 +10,7 @@ from nonoka.entrypoints.cli.failures import say
 from nonoka.entrypoints.cli.figures import cost, counted, printable, seconds, tokens
 from nonoka.entrypoints.cli.screen import Span, Style
 from nonoka.entrypoints.cli.statuses import next_steps
+from nonoka.records.commit import SessionDetail
 from nonoka.records.session import SessionState, SessionStatus
 
 STATUS_STYLE: dict[str, Style] = {
@@ -24,7 +26,9 @@ def closing_line(state: SessionState) -> list[Span]:
     runtime, usage = state.runtime_state, state.runtime_state.usage
     # The time is counted once the run ends or pauses.
     time = [seconds(usage.active_ms)] if runtime.clock_started_at is None else []
-    figures = [counted(usage.model_turns, "turn"), tokens(usage), *cost(usage), *time, state.session_id]
+    steps = [counted(state.step_count, "step")] if state.current_plan is not None else []
+    asked = [counted(usage.model_turns, "turn"), tokens(usage)] if usage.model_turns or not steps else []
+    figures = [*steps, *asked, *cost(usage), *time, state.session_id]
     return [
         Span(state.status.value, STATUS_STYLE.get(state.status, "strong")),
         Span(" · " + " · ".join(figures) + "\n", "dim"),
@@ -41,12 +45,14 @@ def say_why_not_done(state: SessionState) -> None:
         say(f"nonoka: error: the session failed{why}")
     else:
         say(f"nonoka: the session is {status.value}{why}")
-    say(f"nonoka: next: {next_steps(state.session_id, status)}")
+    say(f"nonoka: next: {next_steps(state.session_id, status, plan=state.current_plan is not None)}")
 
 
-def write_answer(state: SessionState) -> None:
-    """The final answer alone is on stdout, if there is one; to a terminal, without what could steer it."""
-    answer = final_answer(state)
+def write_answer(detail: SessionDetail) -> None:
+    """The final answer, or a plan's outputs, alone is on stdout; to a terminal, without what could steer it."""
+    answer = final_answer(detail.state)
+    if detail.plan is not None and detail.plan.outputs is not None:
+        answer = json.dumps(detail.plan.outputs, ensure_ascii=False, indent=2)
     if answer is None:
         return
     text = printable(answer) if sys.stdout.isatty() else answer

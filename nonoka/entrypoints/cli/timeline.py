@@ -9,10 +9,22 @@ from pydantic import JsonValue
 
 from nonoka.entrypoints.cli.figures import counted, printable, seconds, shortened
 from nonoka.entrypoints.cli.screen import Span, Style
+from nonoka.entrypoints.cli.step_lines import step_line
 from nonoka.records.event import Event, EventType
 
 ARGUMENTS = 80
 SUMMARY = 100
+
+STEP_EVENTS = (
+    EventType.STEP_STARTED,
+    EventType.STEP_FINISHED,
+    EventType.STEP_RETRIED,
+    EventType.STEP_RELEASED,
+    EventType.STEP_SETTLED,
+    EventType.STEP_SKIPPED,
+    EventType.PLAN_CHANGED,
+    EventType.PLAN_FINISHED,
+)
 
 
 class Timeline:
@@ -43,12 +55,11 @@ class Timeline:
             EventType.CALL_DECIDED: lambda event: self._line(
                 f"decided by a person: {_text(event, 'tool_call_id')}: {_text(event, 'decision')}", "strong"
             ),
-            EventType.TASK_WAITING: lambda event: self._line(
-                f"{_text(event, 'task')} waits: {_text(event, 'holder')} is changing its workspace", "warn"
-            ),
+            EventType.TASK_WAITING: self._waiting,
             EventType.TURN_RETRIED: self._retried,
             EventType.TURN_RELEASED: self._released,
             EventType.TURN_FINISHED: self._finished,
+            **dict.fromkeys(STEP_EVENTS, self._step),
             EventType.SESSION_RESUMED: lambda event: self._line("resumed", "strong"),
             EventType.SESSION_PAUSED: lambda event: self._line("paused", "warn"),
             EventType.SESSION_COMPLETED: lambda event: [],
@@ -84,10 +95,23 @@ class Timeline:
     def _line(self, text: str, style: Style = "") -> list[Span]:
         return [*self.ended(), Span(printable(text), style), Span("\n")]
 
+    def _waiting(self, event: Event) -> list[Span]:
+        task, holder = _text(event, "task"), _text(event, "holder")
+        # That the steps of a plan change their workspace in turn is nothing to be told.
+        if holder.startswith(f"{event.session_id}/") and not self._verbose:
+            return []
+        return self._line(f"{task} waits: {holder} is changing its workspace", "warn")
+
+    def _step(self, event: Event) -> list[Span]:
+        line = step_line(event, verbose=self._verbose)
+        return [*self.ended(), *line] if line else []
+
     # --- the session and its turns
 
     def _created(self, event: Event) -> list[Span]:
         agent, model = _text(event, "agent"), _text(event, "model")
+        if event.data.get("plan") is not None:
+            return self._line(f"created: plan {_text(event, 'plan')} in {_text(event, 'working_dir')}", "dim")
         return self._line(f"created: agent {agent} on {model} in {_text(event, 'working_dir')}", "dim")
 
     def _accepted(self, event: Event) -> list[Span]:

@@ -138,6 +138,33 @@ UPDATE tasks INDEXED BY tasks_live SET status = 'ready', waits_for = NULL, sent_
 WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting') AND status = 'waiting'
   AND waits_for = 'workspace';
 
+-- name: open_step
+INSERT INTO tasks (task_id, session_id, kind, key, status, not_before)
+VALUES (:task_id, :session_id, 'step', :key, 'ready', :not_before)
+ON CONFLICT (task_id) DO UPDATE SET
+    status = 'ready', not_before = excluded.not_before, retries = 0, deaths = 0, fence = fence + 1, waits_for = NULL,
+    lease_owner = NULL, lease_expires_at = NULL, sent_at = NULL, sends = 0
+WHERE status IN ('done', 'dead');
+
+-- name: take_off
+UPDATE tasks SET
+    status = 'done', fence = fence + 1, waits_for = NULL, sent_at = NULL, sends = 0
+WHERE task_id = :task_id AND status IN ('ready', 'waiting');
+
+-- name: unclaimed_steps
+SELECT key FROM tasks INDEXED BY tasks_live
+WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting') AND kind = 'step'
+  AND (status = 'ready' OR (status = 'waiting' AND waits_for = 'workspace'));
+
+-- name: another_runs
+SELECT 1 FROM tasks INDEXED BY tasks_live
+WHERE session_id = :session_id AND status IN ('ready', 'running', 'waiting') AND status = 'running'
+  AND task_id <> :task_id
+LIMIT 1;
+
+-- name: waiting_for
+SELECT task_id FROM tasks INDEXED BY tasks_waiting WHERE status = 'waiting' AND waits_for = :waits_for;
+
 -- name: close
 UPDATE tasks SET
     status = 'done', fence = fence + 1, waits_for = NULL, lease_owner = NULL, lease_expires_at = NULL,

@@ -13,6 +13,7 @@ from nonoka.entrypoints.cli.prompts import prompt_text
 from nonoka.entrypoints.cli.screen import Span, screen
 from nonoka.entrypoints.cli.session_ids import session_ids
 from nonoka.entrypoints.cli.stores import must_exist
+from nonoka.errors import UsageError
 from nonoka.records.session import SessionStatus
 from nonoka.settings import Settings
 
@@ -42,6 +43,9 @@ def command(*, settings: Settings, wanted: str, text: str) -> int:
 
 async def _send(settings: Settings, wanted: str, text: str) -> tuple[str, SessionStatus]:
     async with open_store(settings) as (store, _):
-        session_id = (await store.find_session(wanted)).session_id
+        index = await store.find_session(wanted)
+        session_id = index.session_id
+        if index.kind == "plan":
+            raise UsageError(f"session {session_id} runs a plan: it takes no message")
         await accept.send_message(store, session_id, text)
         return session_id, (await store.standing(session_id)).status

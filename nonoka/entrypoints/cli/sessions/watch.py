@@ -32,14 +32,21 @@ def command(*, settings: Settings, wanted: str, as_json: bool, verbose: bool) ->
     Exit status: as of nonoka run: 0 completed, 1 failed or cancelled, 3 paused, 130 interrupted.
     """
     must_exist(settings, wanted)
-    state = asyncio.run(_follow(settings, wanted, Display(as_json=as_json, verbose=verbose)))
+    state = asyncio.run(_follow(settings, wanted, as_json=as_json, verbose=verbose))
     say_why_not_done(state)
     return exit_status(state.status)
 
 
-async def _follow(settings: Settings, wanted: str, display: Display) -> SessionState:
+async def _follow(settings: Settings, wanted: str, *, as_json: bool, verbose: bool) -> SessionState:
     async with open_store(settings) as (store, clock):
-        session_id = (await store.find_session(wanted)).session_id
+        index = await store.find_session(wanted)
+        session_id = index.session_id
+        display = Display(as_json=as_json, verbose=verbose)
+        plan = (await store.detail(session_id)).plan if index.kind == "plan" and not as_json else None
+        if plan is not None:
+            from nonoka.entrypoints.cli.plan.live import plan_display
+
+            display = plan_display(plan.plan, verbose=verbose)
         if not (await store.standing(session_id)).at_rest:
             await say_if_nobody_works(store)
         reader = Reader(store, clock, session_id, display.show)

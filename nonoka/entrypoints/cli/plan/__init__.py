@@ -1,0 +1,1 @@
+"""``nonoka plan ...``: look at plan files before they are run."""

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types imports bench check format clean
+.PHONY: help setup demo run test lint types imports bench check format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -18,6 +18,9 @@ setup: .venv/ready ## Make .venv with everything that is needed
 
 demo: setup ## See a worker killed and its work recovered: no key, no server
 	@$(BIN)/nonoka demo
+
+run: setup ## Have PROMPT="..." done in CWD (or here): with the key of the model that NONOKA_MODEL names
+	@$(BIN)/nonoka run --cwd "$${CWD:-.}" "$${PROMPT:?say what is to be done: make run PROMPT=...}"
 
 test: setup ## Run the tests
 	@$(BIN)/python -m pytest -q

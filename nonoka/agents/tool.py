@@ -36,7 +36,7 @@ class Tool:
     """A function that a model may ask for.
 
     ``timeout_argument`` names a parameter, in seconds, that raises ``timeout_s`` for its call. ``probe`` finds
-    out whether an earlier attempt of a call took effect.
+    out whether an earlier attempt of a call took effect, within ``timeout_s`` of its own.
     """
 
     function: Callable[..., Any]
@@ -187,7 +187,7 @@ def make_tool(
         on_uncertain,
         timeout_argument,
         arguments,
-        _checked_probe(called, probe, on_uncertain, arguments, local_names),
+        _checked_probe(called, probe, on_uncertain, arguments, local_names, timeout_s),
     )
 
 
@@ -197,6 +197,7 @@ def _checked_probe(
     on_uncertain: OnUncertain,
     arguments: Arguments,
     local_names: Mapping[str, object],
+    timeout_s: float,
 ) -> Tool | None:
     if (probe is None) == (on_uncertain == "probe"):
         raise UsageError(
@@ -204,7 +205,8 @@ def _checked_probe(
         )
     if probe is None:
         return None
-    made = make_tool(probe, local_names, name=f"{called[:58]}_probe", effect=Effect.READ_ONLY)
+    name = f"{called[:58]}_probe"
+    made = make_tool(probe, local_names, name=name, effect=Effect.READ_ONLY, timeout_s=timeout_s)
     unknown = [name for name in made.arguments.names if name not in arguments.names]
     if unknown:
         raise UsageError(f"tool {called!r}: its probe takes {unknown[0]!r}, which the tool does not")

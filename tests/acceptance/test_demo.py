@@ -75,23 +75,25 @@ def test_it_shows_the_kill_and_the_recovery_and_checks_them(visit: Visit) -> Non
     shown = done.stdout
     pids = dict(re.findall(r"worker ([AB]) +is up: pid (\d+)", shown))
     killed = re.search(
-        r"SIGKILL +worker ([AB]) \(pid (\d+)\), which holds turn 2 of build\n +in the middle of (.*)", shown
+        r"SIGKILL +worker ([AB]) \(pid (\d+)\), which holds turn 2 of build\n +in the middle of (.*)\n(.*)", shown
     )
     assert killed is not None
     assert pids[killed[1]] == killed[2]
-    call = re.fullmatch(r"call_2_0 \(attempt 1, key (\S+)\): \d of its 6 parts are made", killed[3])
+    call = re.fullmatch(r"call_2_0 \(attempt 1, key (\S+)\): a file is moved,", killed[3])
     assert call is not None
+    assert re.search(r"\d of 6 lines are appended: not safe to repeat", killed[4])
     after = shown[killed.end() :]
     steps = (
         "recovered: turn 2 is taken",
-        "settled: what call_2_0",
+        "settled: what call_2_0 had started is ended; rolled back to its snapshot: 4 files",
         f"attempt 2, the same key {call[1]}",
         "completed",
     )
     places = [after.index(step) if step != "completed" else after.rindex(step) for step in steps]
     assert places == sorted(places)
     assert re.search(r"build +[0-9a-f]{8} +completed +4 +3 +4 +\d+ ms\n", after)
-    assert len(re.findall("^  ✓ ", after, re.MULTILINE)) == 6
+    assert "─ ✂ ─ ↶ 4 ─ ↻ run_command ─" in after
+    assert len(re.findall("^  ✓ ", after, re.MULTILINE)) == 8
     assert "✗" not in after
     assert "\x1b" not in shown
 

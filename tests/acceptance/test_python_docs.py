@@ -1,4 +1,4 @@
-"""The Python in docs/python.md runs."""
+"""The Python in docs/python.md and docs/tools.md runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ import pytest
 
 from tests.unit.testing.test_types import blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCKS = [
+    pytest.param(block, id=f"{page}-{number}")
+    for page in ("python.md", "tools.md")
+    for number, block in enumerate(blocks(DOCS / page))
+]
 
 
-@pytest.mark.parametrize("block", blocks(PAGE), ids=lambda block: str(blocks(PAGE).index(block)))
+@pytest.mark.parametrize("block", BLOCKS)
 def test_a_block_of_the_page_runs(tmp_path: Path, block: str) -> None:
     """Tests by pytest, everything else as a program; the one that asks a model gets a scripted one."""
     (tmp_path / "script.yaml").write_text("- {text: Twelve days.}\n")

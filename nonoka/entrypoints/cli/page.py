@@ -8,7 +8,7 @@ from nonoka.entrypoints.cli.figures import age, clock_time, cost, counted, print
 from nonoka.entrypoints.cli.plan.steps import plan_section
 from nonoka.entrypoints.cli.screen import Span, Style
 from nonoka.entrypoints.cli.standstill import Workers, live_tasks, standstill
-from nonoka.entrypoints.cli.statuses import goes_on_from, next_steps
+from nonoka.entrypoints.cli.statuses import goes_on_from, next_of, next_steps
 from nonoka.entrypoints.cli.summary import STATUS_STYLE
 from nonoka.entrypoints.cli.timeline import Timeline, called
 from nonoka.records.commit import SessionDetail
@@ -113,8 +113,12 @@ def _tail(detail: SessionDetail) -> list[Span]:
 
 
 def _next(detail: SessionDetail) -> list[Span]:
-    status = SessionStatus.RUNNING if live_tasks(detail) else detail.state.status
-    steps = next_steps(detail.index.session_id, status, plan=detail.plan is not None)
+    session_id = detail.index.session_id
+    steps = (
+        next_steps(session_id, SessionStatus.RUNNING, plan=detail.plan is not None)
+        if live_tasks(detail)
+        else next_of(detail.state)
+    )
     return [Span("next: ", "strong"), Span(steps + "\n")]
 
 

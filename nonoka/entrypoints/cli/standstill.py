@@ -114,7 +114,7 @@ def _paused(detail: SessionDetail, now: int) -> list[str]:
     return [f"paused since {clock_time(ended.at)} ({age(now - ended.at)} ago): {why}"]
 
 
-#: A pause has one cause as yet, and its signal doesn't say by which of these ways it came.
+#: Of a pause that says no reason; its signal doesn't say by which of these ways it came.
 _PAUSED_BY = "somebody asked for it (sessions pause, Ctrl-C in nonoka run, or a program)"
 
 
@@ -128,7 +128,8 @@ def _unread(signal: Signal, detail: SessionDetail, live: Sequence[Task], now: in
 
 def _heard(signal: Signal, detail: SessionDetail, *, running: bool, live: bool) -> str:
     if not live:
-        return f"read after: nonoka sessions resume {detail.index.session_id}"
+        needed = "answer" if any(call.doubt == "ask" for call in detail.calls) else "resume"
+        return f"read after: nonoka sessions {needed} {detail.index.session_id}"
     if not running:
         return "heard once a worker takes it up"
     if interrupts(signal):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from nonoka.entrypoints.cli.failures import FAILED, say
 from nonoka.ports.store import TaskStore
-from nonoka.records.session import SessionStatus
+from nonoka.records.session import SessionState, SessionStatus
 
 PAUSED = 3
 
@@ -48,8 +48,17 @@ async def say_if_nobody_works(store: TaskStore) -> None:
         say("nonoka: no worker is running on this store; start one with: nonoka worker")
 
 
+def next_of(state: SessionState) -> str:
+    """The commands that lead on from this state, as one line."""
+    ended = state.runtime_state.termination
+    if state.status is SessionStatus.PAUSED and ended is not None and ended.error_type == "needs_answer":
+        # A resume would not do: what a person was asked stays asked.
+        return f"nonoka sessions answer {state.session_id} --again, or --skip, or --result TEXT"
+    return next_steps(state.session_id, state.status, plan=state.current_plan is not None)
+
+
 def next_steps(session_id: str, status: SessionStatus, *, plan: bool = False) -> str:
-    """The commands that lead on from here, as one line; ``plan``: the session runs one."""
+    """The commands that lead on from this status, as one line; ``plan``: the session runs one."""
     if plan and status in _PLAN_NEXT:
         return _PLAN_NEXT[status].format(session_id=session_id)
     prompt = f'nonoka run --session {session_id} "..."'

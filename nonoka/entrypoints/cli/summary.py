@@ -9,7 +9,7 @@ from nonoka.decisions.final_answer import final_answer
 from nonoka.entrypoints.cli.failures import say
 from nonoka.entrypoints.cli.figures import cost, counted, printable, seconds, tokens
 from nonoka.entrypoints.cli.screen import Span, Style
-from nonoka.entrypoints.cli.statuses import next_steps
+from nonoka.entrypoints.cli.statuses import next_of
 from nonoka.records.commit import SessionDetail
 from nonoka.records.session import SessionState, SessionStatus
 
@@ -45,7 +45,7 @@ def say_why_not_done(state: SessionState) -> None:
         say(f"nonoka: error: the session failed{why}")
     else:
         say(f"nonoka: the session is {status.value}{why}")
-    say(f"nonoka: next: {next_steps(state.session_id, status, plan=state.current_plan is not None)}")
+    say(f"nonoka: next: {next_of(state)}")
 
 
 def write_answer(detail: SessionDetail) -> None:

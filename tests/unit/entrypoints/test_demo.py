@@ -10,7 +10,7 @@ from nonoka.decisions.calls import call_id, idempotency_key
 from nonoka.entrypoints.cli.demo import closing
 from nonoka.entrypoints.cli.demo.checks import checks
 from nonoka.entrypoints.cli.demo.outcome import Act, Cut, Outcome
-from nonoka.entrypoints.cli.demo.scenario import BUILD_PART, CUT_PLACE, CUT_TURN, PARTS, Part
+from nonoka.entrypoints.cli.demo.scenario import BUILD_CHANGES, BUILD_PART, CUT_PLACE, CUT_TURN, PARTS, Part
 from nonoka.entrypoints.cli.demo.stage import Piece
 from nonoka.entrypoints.cli.demo.telling import Telling
 from nonoka.entrypoints.cli.demo.witness import Witnessed, read_witness
@@ -45,7 +45,7 @@ def timeline(part: Part) -> tuple[Event, ...]:
         if cut:
             told += [
                 (EventType.TURN_RELEASED, 2_000, {"turn": CUT_TURN}),
-                (EventType.CALL_SETTLED, 2_000, about),
+                (EventType.CALL_SETTLED, 2_000, {**about, "rolled_back": BUILD_CHANGES}),
                 (EventType.TURN_STARTED, 2_100, {"turn": CUT_TURN, "attempt": 2, "worker": "b"}),
                 (EventType.CALL_STARTED, 2_200, {**about, "attempt": 2}),
             ]
@@ -189,11 +189,35 @@ def test_what_nobody_asked_for_is_noticed() -> None:
 
 def test_a_file_that_is_missing_or_holds_something_else_is_noticed() -> None:
     outcome = good()
-    spoilt = {**outcome.files, "build/VERSION": "1.0\n", "names/sorted.txt": None}
+    spoilt = {**outcome.files, "build/VERSION": "1.0\n", "build/draft.md": "# 1.1\n"}
+    del spoilt["names/sorted.txt"]
     assert faults(replace(outcome, files=spoilt)) == [
-        "build/VERSION holds '1.0\\n'",
         "names/sorted.txt is missing",
+        "build/VERSION holds '1.0\\n'",
+        "build/draft.md should not be there",
     ]
+
+
+def test_a_line_that_is_there_twice_is_noticed() -> None:
+    outcome = good()
+    parts = str(outcome.files["build/parts.txt"])
+    found = faults(replace(outcome, files={**outcome.files, "build/parts.txt": f"part 1\n{parts}"}))
+    assert "'part 1' is there 2 times" in found
+
+
+def test_a_workspace_that_was_not_rolled_back_is_noticed() -> None:
+    """Or only in part."""
+    for files in ({}, {"rolled_back": 1}):
+        first, *others = good().acts
+        events = tuple(
+            event.model_copy(update={"data": {"tool_call_id": event.data["tool_call_id"], **files}})
+            if event.type is EventType.CALL_SETTLED
+            else event
+            for event in first.detail.events
+        )
+        spoilt = replace(first, detail=first.detail.model_copy(update={"events": events}))
+        (fault,) = faults(replace(good(), acts=(spoilt, *others)))
+        assert fault.startswith(f"rollbacks of call {CUT_KEY}")
 
 
 def test_a_call_without_its_result_is_noticed() -> None:
@@ -240,13 +264,13 @@ def test_the_table_says_how_long_the_recovery_took() -> None:
 
 def test_the_timelines_show_where_the_kill_was() -> None:
     build, orders, *_ = written(*closing.timelines(good()))
-    assert build == "build    edit_file ─ run_command ─ ✂ ─ ↻ run_command ─ run_command ─ answer"
+    assert build == "build    edit_file ─ run_command ─ ✂ ─ ↶ 4 ─ ↻ run_command ─ run_command ─ answer"
     assert "✂" not in orders
 
 
 def test_a_check_that_fails_is_shown_with_what_speaks_against_it() -> None:
     lines = written(*closing.verdict(checks(replace(good(), files={}))))
-    assert "  ✗ 9 files hold exactly what they should" in lines
+    assert "  ✗ 10 files hold exactly what they should, and no other is there" in lines
     assert "    build/VERSION is missing" in lines
 
 

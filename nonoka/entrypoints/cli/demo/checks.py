@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nonoka.decisions.conversation_rules import first_fault
 from nonoka.decisions.final_answer import final_answer
 from nonoka.entrypoints.cli.demo.outcome import CallStory, Outcome
+from nonoka.entrypoints.cli.demo.scenario import BUILD_CHANGES, BUILD_PART
 from nonoka.entrypoints.cli.figures import counted
 from nonoka.records.memory import MemoryRole
 from nonoka.records.session import SessionStatus
@@ -31,7 +32,9 @@ def checks(outcome: Outcome) -> tuple[Check, ...]:
     return (
         _completed(outcome),
         _begun(outcome),
+        _rolled_back(outcome),
         _carried_through(outcome),
+        _appended(outcome),
         _files(outcome),
         _results(outcome),
         _left_over(outcome),
@@ -82,6 +85,16 @@ def _faults_of_begins(call: CallStory, began: list[int]) -> Iterator[str]:
         yield f"call {call.key} began in attempts {began}, of {call.begun} that the timeline tells"
 
 
+def _rolled_back(outcome: Outcome) -> Check:
+    """The cut came after the build had changed all these files, and before anything ran again."""
+    call = outcome.calls.get(outcome.cut.key)
+    files = call.rolled_back if call else ()
+    faults = () if files == (BUILD_CHANGES,) else (f"rollbacks of call {outcome.cut.key}, in files: {files}",)
+    return Check(
+        f"before that its workspace was rolled back to its snapshot: {counted(BUILD_CHANGES, 'file')}", faults
+    )
+
+
 def _carried_through(outcome: Outcome) -> Check:
     """The call that we cut off could not end before it was recovered; others may, just before the kill."""
     faults = []
@@ -93,14 +106,25 @@ def _carried_through(outcome: Outcome) -> Check:
     return Check("each of them was carried through once", tuple(faults))
 
 
+def _appended(outcome: Outcome) -> Check:
+    """What the cut-off attempt had appended is not there beside what the next one did."""
+    wanted = [line for line in BUILD_PART.after["parts.txt"].splitlines() if line.startswith("part ")]
+    there = (outcome.files.get(f"{BUILD_PART.name}/parts.txt") or "").splitlines()
+    faults = [f"{line!r} is there {there.count(line)} times" for line in wanted if there.count(line) != 1]
+    return Check(f"each of the {len(wanted)} lines that the build appends is there once", tuple(faults))
+
+
 def _files(outcome: Outcome) -> Check:
     wanted = {f"{act.part.name}/{path}": text for act in outcome.acts for path, text in act.part.after.items()}
-    faults = [
-        f"{path} is missing" if outcome.files.get(path) is None else f"{path} holds {outcome.files[path]!r}"
-        for path, text in wanted.items()
-        if outcome.files.get(path) != text
-    ]
-    return Check(f"{counted(len(wanted), 'file')} hold exactly what they should", tuple(faults))
+    faults = [f"{path} is missing" for path in wanted if path not in outcome.files]
+    for path, text in outcome.files.items():
+        if path not in wanted:
+            faults.append(f"{path} should not be there")
+        elif text != wanted[path]:
+            faults.append(f"{path} holds {text!r}")
+    return Check(
+        f"{counted(len(wanted), 'file')} hold exactly what they should, and no other is there", tuple(faults)
+    )
 
 
 def _results(outcome: Outcome) -> Check:

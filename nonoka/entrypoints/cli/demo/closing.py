@@ -44,7 +44,8 @@ def timelines(outcome: Outcome) -> Iterator[Line]:
         for place, step in enumerate(steps):
             pieces += [(" ─ ", "dim"), step] if place else [step]
         yield tuple(pieces)
-    yield ((" " * _WIDTHS[0] + "✂ the kill   ↻ the same call again, under the same key", "dim"),)
+    legend = "✂ the kill   ↶ files rolled back to the call's snapshot   ↻ the same call again, under the same key"
+    yield ((" " * _WIDTHS[0] + legend, "dim"),)
 
 
 def verdict(checks: Iterable[Check]) -> Iterator[Line]:
@@ -77,6 +78,8 @@ def _step(event: Event) -> Piece | None:
             return (f"{'↻ ' if again else ''}{event.data['tool']}", "warn" if again else "")
         case EventType.TURN_RELEASED:
             return ("✂", "bad")
+        case EventType.CALL_SETTLED if event.data.get("rolled_back"):
+            return (f"↶ {event.data['rolled_back']}", "warn")
         case EventType.SESSION_COMPLETED:
             return ("answer", "good")
         case _:

@@ -22,18 +22,16 @@ from nonoka.entrypoints.cli.interrupts import EXIT, Interrupts
 from nonoka.entrypoints.cli.logs import set_up_logging
 from nonoka.errors import NonokaError
 
-_NOT_YET = (
-    "A workspace is not rolled back yet before a call that was cut off runs again: it runs on what is there.",
-    "So every command in this demo is safe to repeat, as yours should be.",
-)
-
 
 @click.command("demo", short_help="See a worker killed and its work recovered; needs no key.")
 @click.option("--keep", is_flag=True, help="Keep the scratch directory: its sessions, store and log.")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 @click.pass_context
 def command(context: click.Context, *, keep: bool, debug: bool) -> int:
-    """Three sessions, two worker processes, and a SIGKILL in the middle of a tool call: see what comes of it.
+    """Three sessions, two worker processes, and a SIGKILL in the middle of a command: see what comes of it.
+
+    The command appends lines, moves a file and deletes one: it would not be safe to repeat on what half of it
+    has left. Its workspace is rolled back to the snapshot before it, and it runs again.
 
     It plays in a directory of its own and takes a few seconds. The model is scripted, so it needs neither
     key nor network; the workers, the store, the commands and the kill are real. In the end it checks by itself
@@ -104,9 +102,6 @@ def _close(shown: Stage, scratch: Scratch, outcome: Outcome, *, keep: bool) -> b
         shown.line((heading, "strong"))
         for line in lines:
             shown.line(*line)
-    shown.line()
-    for text in _NOT_YET:
-        shown.line((text, "dim"))
     shown.line()
     look_at = outcome.acts[0].detail.index.session_id if keep or not ok else None
     for line in closing.how_to_go_on(scratch.directory, _program(), look_at):

@@ -24,12 +24,16 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class CallStory:
-    """A call as the timeline tells it: how often it began, and how often it was cut off."""
+    """A call as the timeline tells it: how often it began, and how often it was cut off.
+
+    ``rolled_back``: how many files each of those rollbacks changed back, where there was one.
+    """
 
     key: str
     tool: str
     begun: int
     cut_off: int
+    rolled_back: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class Act:
                 tool=str(told[0].data["tool"]),
                 begun=len(told),
                 cut_off=len(cut_off.get(call_id, ())),
+                rolled_back=tuple(files for event in cut_off.get(call_id, ()) for files in _rolled_back(event)),
             )
             for call_id, told in begun.items()
         )
@@ -78,7 +83,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The whole: ``files`` are those that must be there (None: it isn't), ``left_over``
+    """The whole: ``files`` are those that are there (None: it can't be read), ``left_over``
     how many processes of calls still ran."""
 
     acts: tuple[Act, ...]
@@ -91,3 +96,9 @@ class Outcome:
     def calls(self) -> dict[str, CallStory]:
         """All calls of all sessions, by their key."""
         return {call.key: call for act in self.acts for call in act.calls}
+
+
+def _rolled_back(settled: Event) -> Iterator[int]:
+    files = settled.data.get("rolled_back")
+    if isinstance(files, int):
+        yield files

@@ -141,7 +141,11 @@ class _Play:
         )
         self._stage.line(
             (" " * 20, ""),
-            (f"in the middle of {_CUT_CALL} (attempt 1, key {key}): {made} of its 6 parts are made", ""),
+            (f"in the middle of {_CUT_CALL} (attempt 1, key {key}): a file is moved,", ""),
+        )
+        self._stage.line(
+            (" " * 20, ""),
+            (f"one is deleted, {made} of 6 lines are appended: not safe to repeat on what is there", ""),
         )
         self._stage.line()
 

@@ -16,14 +16,22 @@ echo "began $NONOKA_CALL $$" >> ../witness.log
 #: The last part is delivered once the build was killed and recovered: on no machine, however slow, is it done
 #: before it can be cut off. It waits for half a minute at most: nobody ends it if the demo itself is killed.
 DELIVERY = "delivered"
+#: Not safe to repeat: on what half of it has left, the move fails, and lines would be there twice.
 BUILD = f"""\
-rm -rf out && mkdir out
+set -e
+mv draft.md notes.md
+rm old.txt
 for part in 1 2 3 4 5 6; do
-  [ $part = 6 ] && waits=0 && until [ -e ../{DELIVERY} ] || [ $((waits += 1)) -gt 600 ]; do sleep 0.05; done
-  echo "part $part" >> out/parts.txt
+  if [ $part = 6 ]; then
+    waits=0
+    until [ -e ../{DELIVERY} ] || [ $((waits += 1)) -gt 600 ]; do sleep 0.05; done
+  fi
+  echo "part $part" >> parts.txt
   sleep 0.3
 done
 """
+#: How many files it has changed once a part is made: one is there under another name, which makes two.
+BUILD_CHANGES = 4
 ADD = """\
 total=0
 while IFS=, read -r customer euros; do total=$((total + euros)); done < orders.csv
@@ -40,7 +48,7 @@ CUT_AFTER = 2
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One session of the demo: ``before`` and ``after`` are the files of its workspace, by their path."""
+    """One session of the demo: ``before`` and ``after`` are all files of its workspace, by their path."""
 
     name: Literal["build", "orders", "names"]
     prompt: str
@@ -73,14 +81,21 @@ BUILD_PART = Part(
     says=(
         _says(0.3, _call("edit_file", path="VERSION", old="1.0", new="1.1")),
         _says(0.3, _run("sh build.sh")),
-        _says(0.3, _run("wc -l out/parts.txt")),
+        _says(0.3, _run("grep -c part parts.txt")),
         _says(0.3, text="Version 1.1 is built: 6 parts."),
     ),
-    before={"VERSION": "1.0\n", "build.sh": BUILD},
+    before={
+        "VERSION": "1.0\n",
+        "build.sh": BUILD,
+        "draft.md": "# 1.1\n",
+        "old.txt": "of 1.0\n",
+        "parts.txt": "# in 1.1\n",
+    },
     after={
         "VERSION": "1.1\n",
         "build.sh": BUILD,
-        "out/parts.txt": "".join(f"part {number}\n" for number in range(1, 7)),
+        "notes.md": "# 1.1\n",
+        "parts.txt": "# in 1.1\n" + "".join(f"part {number}\n" for number in range(1, 7)),
     },
 )
 ORDERS_PART = Part(

@@ -53,7 +53,7 @@ class Scratch:
 
     def built(self) -> int:
         """How many parts the build has made so far."""
-        return len((_read(self.workspace(BUILD_PART) / "out/parts.txt") or "").splitlines())
+        return (_read(self.workspace(BUILD_PART) / "parts.txt") or "").count("part ")
 
     def deliver(self) -> None:
         """What the build waits for is there."""
@@ -64,9 +64,10 @@ class Scratch:
         return read_witness(_read(self.directory / "witness.log") or "")
 
     def files(self) -> dict[str, str | None]:
-        """What the files hold that must be there in the end; None for one that isn't."""
-        paths = [Path(part.name) / path for part in PARTS for path in part.after]
-        return {str(path): _read(self.directory / path) for path in paths}
+        """Every file of the workspaces, and what it holds; None for one that can't be read."""
+        found = [path for part in PARTS for path in self.workspace(part).rglob("*") if not path.is_dir()]
+        inside = {str(path.relative_to(self.directory)): path for path in found}
+        return {name: _read(path) for name, path in inside.items() if ".nonoka" not in Path(name).parts}
 
     def last_of_log(self) -> str:
         """The last line that the workers said; empty if they said nothing."""

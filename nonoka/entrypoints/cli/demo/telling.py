@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from nonoka.decisions.calls import idempotency_key
 from nonoka.entrypoints.cli.demo.scenario import Part
 from nonoka.entrypoints.cli.demo.stage import Piece
-from nonoka.entrypoints.cli.figures import seconds
+from nonoka.entrypoints.cli.figures import counted, seconds
 from nonoka.entrypoints.cli.timeline import called
 from nonoka.records.event import Event, EventType
 
@@ -57,7 +57,7 @@ class Telling:
             case EventType.CALL_FINISHED:
                 return self._call_finished(event)
             case EventType.CALL_SETTLED:
-                return ((f"settled: what {event.data['tool_call_id']} had started is ended", "warn"),)
+                return ((_settled(event), "warn"),)
             case EventType.TURN_RELEASED:
                 self._holder.pop(event.session_id, None)
                 return ((f"recovered: turn {event.data['turn']} is taken from its dead worker", "warn"),)
@@ -98,6 +98,14 @@ class Telling:
             return f"$ {args['command']}"
         short = {name: value for name, value in args.items() if name != "content"}
         return called(str(event.data["tool"]), short)
+
+
+def _settled(event: Event) -> str:
+    ended = f"settled: what {event.data['tool_call_id']} had started is ended"
+    files = event.data.get("rolled_back")
+    if not isinstance(files, int):
+        return ended
+    return f"{ended}; rolled back to its snapshot: {counted(files, 'file')}"
 
 
 def _call_of(event: Event) -> tuple[str, str]:

@@ -87,7 +87,8 @@ def compare(
 
 
 def grow(workspace: Path, files: list[Path], home: Path, count: int, loop: asyncio.Runner) -> None:
-    snapshots = GitSnapshots(home, SystemClock())
+    clock = SystemClock()
+    snapshots = GitSnapshots(home, clock)
     lot = random.Random(7)
     kept = [loop.run(snapshots.take(workspace, "benchmark", "first")).snapshot_id]
     begun = size(home)
@@ -96,10 +97,10 @@ def grow(workspace: Path, files: list[Path], home: Path, count: int, loop: async
         edited += change(files, 1, lot)
         kept.append(loop.run(snapshots.take(workspace, "benchmark", f"edit-{number}")).snapshot_id)
     grown = size(home)
-    done = loop.run(snapshots.collect(kept, younger_than_ms=0))
+    done = loop.run(snapshots.collect(kept, taken_until=clock.now_ms()))
     print(f"{count} snapshots of edits of {edited} bytes in all: the store grew from {begun:,} to {grown:,} bytes")
     print(f"on the disk; a collection that keeps all of them makes it {done.bytes_after:,}", end="")
-    done = loop.run(snapshots.collect(kept[-1:], younger_than_ms=0))
+    done = loop.run(snapshots.collect(kept[-1:], taken_until=clock.now_ms()))
     print(f", one that keeps the last {done.bytes_after:,}")
 
 

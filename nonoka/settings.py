@@ -27,7 +27,8 @@ class Settings(Record):
     """Everything that can be set. ``limits`` holds only what was set; an agent's own fill the rest.
 
     ``any_workspace``: even ``/`` or the home directory may be one. A file over ``snapshot_file_mb`` MB is in no
-    snapshot.
+    snapshot. Ended sessions may go after ``keep_days``, and their snapshots where all take over
+    ``snapshots_mb`` MB.
     """
 
     cwd: Path
@@ -40,6 +41,8 @@ class Settings(Record):
     isolation: Isolation = "none"
     any_workspace: bool = False
     snapshot_file_mb: float = Field(default=50.0, gt=0)
+    keep_days: float | None = Field(default=None, ge=0)
+    snapshots_mb: float = Field(default=10_000.0, gt=0)
     limits: RuntimeLimits = RuntimeLimits()
 
     @property
@@ -58,6 +61,8 @@ _PLAIN = (
     "isolation",
     "any_workspace",
     "snapshot_file_mb",
+    "keep_days",
+    "snapshots_mb",
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import dramatiq
 
 from nonoka.app import WorkerParts, Wrap, as_worker, broker_name, open_ports
+from nonoka.engine.collector import collect_forever
 from nonoka.errors import NonokaError, StoreDamaged, StoreError, StoreFull, WorkerUnfit
 from nonoka.settings import Settings
 from workers.queues import Feed, Queue
@@ -64,6 +65,7 @@ class Life:
         self._feeding = self._keep("feeder", self._feed_whenever_there_is_room())
         self._keep("heartbeat", self._parts.keeper.keep())
         self._keep("sweeper", self._parts.sweeper.sweep_forever())
+        self._keep("collector", collect_forever(ports))
         log.info("worker_started worker=%s threads=%s", self._parts.worker.worker_id, worker.worker_threads)
 
     async def run(self, task_id: str) -> None:

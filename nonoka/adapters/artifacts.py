@@ -34,6 +34,15 @@ class ArtifactFiles:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._directory / session_id)
 
+    def kept(self) -> dict[str, int]:
+        """The size of each session's directory; links in it are not followed."""
+        try:
+            with os.scandir(self._directory) as found:
+                folders = [entry for entry in found if entry.is_dir(follow_symlinks=False)]
+        except FileNotFoundError:
+            return {}
+        return {folder.name: _size(folder.path) for folder in folders}
+
     def read(self, session_id: str, handle: str, offset: int, limit: int) -> Excerpt | None:
         """A part of a kept text; None unless the handle is one that ``keep`` gave for this session."""
         owner, _, name = handle.partition("/")
@@ -44,6 +53,15 @@ class ArtifactFiles:
             return None
         text = data.decode(errors="replace")
         return Excerpt(text=text[offset : offset + limit], total=len(text))
+
+
+def _size(folder: str) -> int:
+    total = 0
+    for above, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(above, name)).st_blocks * 512
+    return total
 
 
 def _bytes_of(folder: Path, name: str) -> bytes | None:

@@ -11,7 +11,7 @@ from nonoka.adapters.artifacts import ArtifactFiles
 from nonoka.adapters.brokers.silent import SilentBroker
 from nonoka.adapters.models.catalog import ModelCatalog
 from nonoka.adapters.processes import LocalProcesses
-from nonoka.adapters.sqlite.other_stores import holds_workspace
+from nonoka.adapters.sqlite.other_stores import holds_workspace, sessions_beside
 from nonoka.adapters.workspace import GitSnapshots, GitWorktrees, MarkedUse
 from nonoka.agents.registry import Registry
 from nonoka.app.sending import SendingStore
@@ -19,6 +19,7 @@ from nonoka.app.stores import open_store
 from nonoka.engine.ports import Ports
 from nonoka.ports.broker import Broker
 from nonoka.ports.store import Store
+from nonoka.records.retention import Retention
 from nonoka.settings import Settings
 
 #: May replace ports by others around them; what tests use to count and to crash.
@@ -53,6 +54,8 @@ async def open_ports(
             agents=agents or Registry(),
             environ=dict(os.environ),
             forbidden_files=lambda: _identities(settings.db),
+            sessions_beside=lambda: sessions_beside(settings.db),
+            retention=Retention(keep_days=settings.keep_days, snapshots_mb=settings.snapshots_mb),
         )
         yield wrap(ports) if wrap else ports
 

@@ -14,9 +14,14 @@ from nonoka.ports.model import Models
 from nonoka.ports.processes import Processes
 from nonoka.ports.store import Store
 from nonoka.ports.workspace import Snapshots, WorkspaceUse, Worktrees
+from nonoka.records.retention import Retention
 
 
 def _none_forbidden() -> frozenset[tuple[int, int]]:
+    return frozenset()
+
+
+def _none_beside() -> frozenset[str]:
     return frozenset()
 
 
@@ -26,7 +31,9 @@ class Ports:
 
     ``environ`` is what commands' environments are made from. ``forbidden_files`` gives (device, inode) of
     the files that no tool may open. ``tool_loops`` are those of async tools; without them these share the loop of
-    this process, which they must not block.
+    this process, which they must not block. ``sessions_beside`` gives the sessions of other stores whose artifacts
+    and snapshots lie where this one's do; it may block, and raises StoreError where that can't be told.
+    ``retention`` is what a collection goes by.
     """
 
     store: Store
@@ -42,3 +49,5 @@ class Ports:
     environ: Mapping[str, str] = field(default_factory=dict)
     forbidden_files: Callable[[], frozenset[tuple[int, int]]] = _none_forbidden
     tool_loops: ToolLoops | None = None
+    sessions_beside: Callable[[], frozenset[str]] = _none_beside
+    retention: Retention = field(default_factory=Retention)

@@ -46,11 +46,11 @@ async def roll_back(ports: Ports, claim: Claim, view: SessionView, request: Roll
     workspace = Path(view.index.working_dir)
     done: Rollback | None = None
     if target.snapshot_id is not None:
-        refusal = await _in_the_way(ports, view, target, force=request.force)
-        if refusal is not None:
-            return deciding(rollback.refuse, refusal)
         name = f"turn-{target.turn}-by-hand-{view.task.turn}"
         try:
+            refusal = await _in_the_way(ports, view, target, force=request.force)
+            if refusal is not None:
+                return deciding(rollback.refuse, refusal)
             if request.before is None:
                 before = await ports.snapshots.take(workspace, claim.session_id, f"{name}-before")
                 return deciding(rollback.note_before, before.snapshot_id, target.turn)

@@ -23,6 +23,9 @@ class Artifacts(Protocol):
     def remove(self, session_id: str) -> None:
         """Nothing is kept of this session any more. It may block."""
 
+    def kept(self) -> dict[str, int]:
+        """Of which sessions anything is kept, and how much: bytes on the disk. It may block."""
+
     def read(self, session_id: str, handle: str, offset: int, limit: int) -> Excerpt | None:
         """At most ``limit`` characters of what this session kept, from ``offset`` (0 is the first) on.
 

@@ -1,7 +1,7 @@
 """The store: everything is in it. One method is one transaction.
 
 The protocols are by reader: tasks for workers, sessions for those who make and signal them, the read side
-for those who look. ``Store`` is all of them, which is what an adapter provides.
+for those who look, retention for collections. ``Store`` is all of them, which is what an adapter provides.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from nonoka.records.commit import (
 )
 from nonoka.records.event import Event
 from nonoka.records.memory import MemoryEntry
+from nonoka.records.retention import Leftover, OldSession
 from nonoka.records.session import SessionIndex, SessionState
 from nonoka.records.session_filter import ANY_SESSION, SessionFilter
 from nonoka.records.step_run import StepInputs, StepRun
@@ -136,7 +137,7 @@ class SessionStore(Protocol):
         """
 
     async def delete_session(self, session_id: str) -> None:
-        """Everything of the session is gone, its key is free again.
+        """Everything of the session is gone, its key is free again; what was made for it is a leftover.
 
         Raises UnknownSession, and StoreError, changing nothing, where a task of it is running.
         """
@@ -193,7 +194,7 @@ class ReadStore(Protocol):
         """The snapshots on record for a session, oldest first."""
 
     async def snapshots_in_use(self) -> set[str]:
-        """The ids of all snapshots that some session needs."""
+        """The ids of all snapshots that some session needs and that were not let go."""
 
     async def changed_by_others(self, session_id: str, workspace: str, since: int) -> list[SnapshotTaken]:
         """Calls of other sessions in this workspace that were begun since then (ms UTC) and have ended."""
@@ -205,7 +206,55 @@ class ReadStore(Protocol):
         """The session's status and its live tasks, as of one moment. Raises UnknownSession."""
 
 
-class Store(TaskStore, SessionStore, ReadStore, Protocol):
+class RetentionStore(Protocol):
+    """What a collection needs: what is old, what is left of what is gone, and room."""
+
+    async def begin_collection(self, *, again_in_ms: int) -> bool:
+        """Whether a collection is due; then nobody else hears so for this long."""
+
+    async def end_collection(self, *, next_in_ms: int) -> None:
+        """The next one is due then."""
+
+    async def old_sessions(
+        self, before: int, *, limit: int, after: SessionIndex | None = None
+    ) -> list[OldSession]:
+        """The first ``limit`` ended sessions that were last active before then (ms UTC), oldest first.
+
+        They come in the order in which they were created, beginning after ``after``.
+        """
+
+    async def delete_old_sessions(self, session_ids: Sequence[str], before: int) -> list[str]:
+        """Those that still may go are gone as by ``delete_session``; returns them.
+
+        Which may says ``decisions.retention.may_go``; it is asked in this transaction, one after the other.
+        """
+
+    async def known_sessions(self, session_ids: Sequence[str]) -> set[str]:
+        """Those of these ids that are a session's."""
+
+    async def spare_snapshots(self, *, taken_until: int) -> int:
+        """How many snapshots of ended sessions at rest are kept that were taken until then (ms UTC)."""
+
+    async def let_go_of_snapshots(self, number: int, *, taken_until: int) -> int:
+        """So many of those, the oldest, are not in use any more; returns how many that were.
+
+        They stay on record, so that a rollback to one of them is refused.
+        """
+
+    async def leftovers(self) -> list[Leftover]:
+        """The directories that were made for sessions that are deleted, in which no session works."""
+
+    async def forget_leftover(self, directory: str) -> None:
+        """That directory is off the record."""
+
+    async def free_bytes(self) -> int:
+        """What the store's file holds and doesn't need, as far as ``give_back`` can free it."""
+
+    async def give_back(self, *, most_bytes: int) -> int:
+        """The file is smaller by about so many bytes, or by what it doesn't need; returns how many."""
+
+
+class Store(TaskStore, SessionStore, ReadStore, RetentionStore, Protocol):
     """All of it, and its end."""
 
     async def store_id(self) -> str:

@@ -56,8 +56,13 @@ class Snapshots(Protocol):
     async def write_out(self, workspace: Path, snapshot_id: str, target: Path) -> None:
         """A snapshot's files are in an empty or new directory."""
 
-    async def collect(self, keep: Collection[str], *, younger_than_ms: int, dry_run: bool = False) -> Collected:
-        """Snapshots whose id is not in ``keep``, and that aren't younger, are gone, their space freed."""
+    async def collect(
+        self, keep: Collection[str], *, taken_until: int, sparing: Collection[str] = (), dry_run: bool = False
+    ) -> Collected:
+        """Snapshots that were taken until then (ms UTC) and aren't in ``keep`` are gone, their space freed.
+
+        Those of the sessions ``sparing`` stay. What can't be done in one place is told, and doesn't stop it.
+        """
 
 
 class WorkspaceUse(Protocol):
@@ -93,3 +98,10 @@ class Worktrees(Protocol):
 
     async def remove(self, worktree: Path) -> None:
         """The working tree is gone; its branch stays."""
+
+    async def let_go(self, directory: Path, repository: Path | None, *, dry_run: bool = False) -> str | None:
+        """The directory, a working tree of the repository, is gone (None); or why it stays, in words.
+
+        It stays where anything in it is nowhere else. Without a repository only an empty one goes. Killed
+        anywhere, it can be done again.
+        """

@@ -78,8 +78,13 @@ class Rollback(Record):
 
 
 class Collected(Record):
-    """What a collection removed from the store of snapshots, or would remove. Sizes are bytes on the disk."""
+    """What a collection removed from the store of snapshots, or would remove. Sizes are bytes on the disk.
+
+    Before it is done, ``bytes_after`` is what it would be without what only the removed ones hold. ``errors`` says
+    where it could not be done, and why.
+    """
 
     removed: tuple[str, ...] = ()
     bytes_before: int = 0
     bytes_after: int = 0
+    errors: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from nonoka.app import WorkerParts, as_worker
+from nonoka.engine.collector import collect_forever
 from nonoka.engine.drive import drive, run_due_of
 from nonoka.engine.ports import Ports
 from nonoka.errors import UsageError
@@ -110,11 +111,14 @@ class WorkerHere:
             self._looks.discard(task)
 
     async def start(self) -> None:
-        """It has a heartbeat, and makes a recovery pass every second."""
+        """It has a heartbeat, makes a recovery pass every second, and a collection now and then."""
         self._beside = [
             asyncio.create_task(self._parts.keeper.keep()),
             asyncio.create_task(self._parts.sweeper.sweep_forever()),
         ]
+        # Not inside somebody's program: a large collection is no guest's business.
+        if self._parts.worker.kind == "run":
+            self._beside.append(asyncio.create_task(collect_forever(self._ports)))
 
     async def end(self) -> None:
         """Everything is handed back, and nothing of it runs any more."""

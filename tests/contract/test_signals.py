@@ -170,6 +170,15 @@ async def test_what_ends_a_pause_gives_the_session_a_task(
     assert status is (SessionStatus.CANCELLED if kind is SignalKind.CANCEL else SessionStatus.RUNNING)
 
 
+@pytest.mark.parametrize("kind", [SignalKind.ANSWER, SignalKind.ROLLBACK])
+async def test_what_a_person_asks_of_a_paused_session_gives_it_a_task(
+    store: Store, clock: ManualClock, kind: SignalKind
+) -> None:
+    session_id = await paused(store, clock)
+    await store.add_signal(session_id, signal(kind))
+    assert [task.key for task in await tasks_of(store, session_id)] == ["turn:1", "turn:2"]
+
+
 async def test_a_signal_to_an_unknown_session_is_refused(store: Store, clock: ManualClock) -> None:
     with pytest.raises(UnknownSession):
         await store.add_signal(clock.new_id(), message())

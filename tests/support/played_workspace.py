@@ -48,7 +48,9 @@ class PlayedSnapshots:
     async def write_out(self, workspace: Path, snapshot_id: str, target: Path) -> None:
         """There are no files."""
 
-    async def collect(self, keep: Collection[str], *, younger_than_ms: int, dry_run: bool = False) -> Collected:
+    async def collect(
+        self, keep: Collection[str], *, taken_until: int, sparing: Collection[str] = (), dry_run: bool = False
+    ) -> Collected:
         return Collected()
 
 
@@ -83,3 +85,7 @@ class PlayedWorktrees:
 
     async def remove(self, worktree: Path) -> None:
         self.removed.append(worktree)
+
+    async def let_go(self, directory: Path, repository: Path | None, *, dry_run: bool = False) -> str | None:
+        self.removed.append(directory)
+        return None

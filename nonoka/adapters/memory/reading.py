@@ -116,7 +116,12 @@ class MemoryReading:
 
     async def snapshots_in_use(self) -> set[str]:
         """See the port."""
-        return {taken.snapshot_id for rows in self._tables.sessions.values() for taken in rows.snapshots}
+        return {
+            taken.snapshot_id
+            for rows in self._tables.sessions.values()
+            for taken in rows.snapshots
+            if taken.snapshot_id not in rows.let_go
+        }
 
     async def changed_by_others(self, session_id: str, workspace: str, since: int) -> list[SnapshotTaken]:
         """See the port."""

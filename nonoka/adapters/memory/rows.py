@@ -57,6 +57,8 @@ class SessionRows:
     steps: dict[StepPlace, StepRun] = field(default_factory=dict)
     step_values: dict[StepPlace, JsonValue] = field(default_factory=dict)
     step_results: dict[StepPlace, JsonValue] = field(default_factory=dict)
+    #: the ids of those that are not needed any more
+    let_go: set[str] = field(default_factory=set)
 
     def copy(self) -> SessionRows:
         """The same rows, free to be changed."""
@@ -75,6 +77,7 @@ class SessionRows:
             steps=dict(self.steps),
             step_values=dict(self.step_values),
             step_results=dict(self.step_results),
+            let_go=set(self.let_go),
         )
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from nonoka.adapters.memory.reading import MemoryReading
+from nonoka.adapters.memory.retention import MemoryRetention
 from nonoka.adapters.memory.sessions import MemorySessions
 from nonoka.adapters.memory.tables import Tables
 from nonoka.adapters.memory.tasks import MemoryTasks
 from nonoka.ports.clock import Clock
 
 
-class MemoryStore(MemoryTasks, MemorySessions, MemoryReading):
+class MemoryStore(MemoryTasks, MemorySessions, MemoryReading, MemoryRetention):
     """``ports.store.Store`` without a file. One event loop may use it; it is not for several threads."""
 
     def __init__(self, clock: Clock) -> None:

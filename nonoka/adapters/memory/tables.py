@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nonoka.adapters.memory.rows import SessionRows
+from nonoka.decisions.retention import own_directory
 from nonoka.errors import UnknownSession
 from nonoka.ports.clock import Clock
+from nonoka.records.retention import Leftover
 from nonoka.records.task import Task, Worker
 
 
@@ -24,6 +26,9 @@ class Tables:
         self.workers: dict[str, Worker] = {}
         #: workspace -> the running task that may change it
         self.locks: dict[str, str] = {}
+        #: by directory
+        self.leftovers: dict[str, Leftover] = {}
+        self.next_collection_at = 0
         self.broker: str | None = None
         self.commits = 0
         self._last_number = 0
@@ -48,8 +53,10 @@ class Tables:
         self.commits += 1
 
     def drop(self, session_id: str) -> None:
-        """The session's rows are gone."""
-        del self.sessions[session_id]
+        """The session's rows are gone; the directory that was made for it is a leftover."""
+        own = own_directory(self.sessions.pop(session_id).index)
+        if own is not None:
+            self.leftovers[own.directory] = own
         self.commits += 1
 
     def next_number(self) -> int:

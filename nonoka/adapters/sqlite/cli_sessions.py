@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from itertools import islice
 
 from nonoka.adapters.sqlite.queries import queries
 from nonoka.errors import AmbiguousSession, KeyTaken, UnknownSession
 from nonoka.records.commit import SessionLine
+from nonoka.records.retention import OldSession
 from nonoka.records.session import SessionIndex
 from nonoka.records.session_filter import SessionFilter
 
@@ -57,6 +59,27 @@ def newest(db: sqlite3.Connection, limit: int, matching: SessionFilter) -> list[
     lines = (SessionLine(index=_index(row), status=row["status"]) for row in rows)
     # Searched here, for SQLite's own lower() knows ASCII only; no more is read than is wanted.
     return list(islice((line for line in lines if matching.finds(line.index)), limit))
+
+
+def ended_before(db: sqlite3.Connection, before: int, limit: int, after: SessionIndex | None) -> list[OldSession]:
+    """Ended sessions that were last active before then, oldest first, beginning after that one."""
+    at = {"after_at": after.created_at if after else -1, "after_id": after.session_id if after else ""}
+    rows = db.execute(_Q["ended_before"], {"before": before, "limit": limit, **at}).fetchall()
+    return [found for row in rows if (found := old(db, row["session_id"])) is not None]
+
+
+def old(db: sqlite3.Connection, session_id: str) -> OldSession | None:
+    """The session as retention looks at it; None where there is none."""
+    row = db.execute(_Q["old"], {"session_id": session_id}).fetchone()
+    if row is None:
+        return None
+    return OldSession(index=_index(row), status=row["status"], busy=row["busy"], kin_at_work=row["kin_at_work"])
+
+
+def known(db: sqlite3.Connection, session_ids: Iterable[str]) -> set[str]:
+    """Those of these ids that are a session's."""
+    rows = db.execute(_Q["known"], {"ids_json": json.dumps(list(session_ids))})
+    return {str(row["session_id"]) for row in rows}
 
 
 def _bounds(db: sqlite3.Connection, matching: SessionFilter) -> dict[str, int | str]:

@@ -1,4 +1,4 @@
-"""Table ``meta``: the store's id and its workers' broker."""
+"""Table ``meta``: the store's id, its workers' broker, when the next collection is due."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ def ensure(db: sqlite3.Connection, key: str, value: str) -> str:
     """The key has a value, this one if it had none; returns it."""
     db.execute(_Q["put_if_absent"], {"key": key, "value": value})
     return str(db.execute(_Q["get"], {"key": key}).fetchone()["value"])
+
+
+def get(db: sqlite3.Connection, key: str) -> str | None:
+    """The key's value, None if it has none."""
+    row = db.execute(_Q["get"], {"key": key}).fetchone()
+    return None if row is None else str(row["value"])
+
+
+def put(db: sqlite3.Connection, key: str, value: str) -> None:
+    """The key has this value."""
+    db.execute(_Q["put"], {"key": key, "value": value})
 
 
 def agree(db: sqlite3.Connection, key: str, value: str, instead_of: str | None) -> str:

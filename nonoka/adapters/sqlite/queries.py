@@ -9,6 +9,7 @@ TABLES = (
     "checkpoints",
     "cli_sessions",
     "events",
+    "leftovers",
     "memory_entries",
     "meta",
     "plan_steps",

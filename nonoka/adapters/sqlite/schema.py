@@ -7,6 +7,7 @@ from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 
+from nonoka.adapters.sqlite import free_pages
 from nonoka.adapters.sqlite.adoption.legacy_file import is_legacy, set_aside
 from nonoka.adapters.sqlite.connection import Connection
 from nonoka.errors import StoreError, StoreTooNew
@@ -39,6 +40,8 @@ async def migrate(db: Connection, path: str, now_ms: int) -> None:
     if version == 0:
         await db.outside(partial(_refuse_foreign, path=path))
         await db.outside(lambda c: c.execute(f"PRAGMA page_size = {PAGE_BYTES}"))  # a file keeps the one it has
+        # Before anything is written: what a file is made with stays.
+        await db.outside(free_pages.prepare)
     # Asked for each time: a copy that was put in the file's place may be in another mode.
     await db.outside(lambda c: c.execute("PRAGMA journal_mode = WAL").fetchone())
     if version == newest_version():

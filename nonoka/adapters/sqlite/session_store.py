@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from nonoka.adapters.sqlite import checkpoints, inbox, making, tasks
+from nonoka.adapters.sqlite.deletion import delete
 from nonoka.adapters.sqlite.opened_store import OpenedStore
 from nonoka.adapters.sqlite.transactions import take
 from nonoka.errors import StoreError
@@ -35,7 +36,7 @@ class SessionStorePart(OpenedStore):
             for task in tasks.live_of_session(db, session_id):
                 if task.status is TaskStatus.RUNNING:
                     raise StoreError(f"task {task.task_id!r} is running; cancel session {session_id} first")
-            checkpoints.delete(db, session_id)
+            delete(db, session_id, self._now())
 
         await self._write(work, durable=True)
 

@@ -22,8 +22,18 @@ def of_session(db: sqlite3.Connection, session_id: str) -> list[SnapshotTaken]:
 
 
 def ids(db: sqlite3.Connection) -> set[str]:
-    """Those that some session needs."""
+    """Those that some session needs and that were not let go."""
     return {str(row["snapshot_id"]) for row in db.execute(_Q["ids"])}
+
+
+def spare(db: sqlite3.Connection, taken_until: int, limit: int) -> list[int]:
+    """The rows of ended sessions that are at rest, oldest first."""
+    return [int(row["seq"]) for row in db.execute(_Q["spare"], {"taken_until": taken_until, "limit": limit})]
+
+
+def let_go(db: sqlite3.Connection, rows: Iterable[int], now: int) -> None:
+    """These are not needed any more; their rows stay, so that nobody takes a later one for them."""
+    db.executemany(_Q["let_go"], [{"seq": seq, "now": now} for seq in rows])
 
 
 def of_others_since(db: sqlite3.Connection, workspace: str, session_id: str, since: int) -> list[SnapshotTaken]:

@@ -76,14 +76,16 @@ class PrivateRepository:
 
     def git(self, top: Path | None = None, excludes: Path | None = None) -> Git:
         """Git with the workspace as its directory and ``top`` as the root of the work tree."""
-        where = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(top or self.workspace)}
+        # a workspace that is gone can still be compared and collected; git wants a work tree all the same
+        there = self.workspace.is_dir()
+        tree = (top or self.workspace) if there else self.git_dir.parent
+        where = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(tree)}
         config = {
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "core.excludesFile",
             "GIT_CONFIG_VALUE_0": str(excludes or os.devnull),
         }
-        # a workspace that is gone can still be compared and collected
-        directory = self.workspace if self.workspace.is_dir() else self.git_dir
+        directory = self.workspace if there else self.git_dir
         return Git(directory, clean_environment(**ISOLATED, **where, **config), self.stop, self.lock)
 
     def forget_index(self) -> None:

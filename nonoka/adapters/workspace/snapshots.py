@@ -121,13 +121,13 @@ class GitSnapshots:
         """The snapshot's files are in ``target``. Raises UnknownSnapshot, WorkspaceError if it isn't empty."""
         await self._in(workspace, lambda repo: write_out(repo, find(repo.git(), snapshot_id), target))
 
-    async def collect(self, keep: Collection[str], *, younger_than_ms: int, dry_run: bool = False) -> Collected:
+    async def collect(
+        self, keep: Collection[str], *, taken_until: int, sparing: Collection[str] = (), dry_run: bool = False
+    ) -> Collected:
         """Snapshots that nobody keeps are gone. Killed anywhere, it leaves every kept snapshot whole."""
-        older_than = self._clock.now_ms() - younger_than_ms
-        kept = frozenset(keep)
+        wanted = collecting.Wanted(frozenset(keep), frozenset(sparing), taken_until)
         return await in_thread(
-            self._threads,
-            lambda stop: collecting.collect(self._home, kept, older_than, stop, dry_run=dry_run),
+            self._threads, lambda stop: collecting.collect(self._home, wanted, stop, dry_run=dry_run)
         )
 
     def size(self) -> int:

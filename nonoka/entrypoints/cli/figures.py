@@ -45,6 +45,14 @@ def cost(usage: RuntimeUsage) -> list[str]:
     return [known] if known else []
 
 
+def size(number: int) -> str:
+    """Bytes: ``812 bytes``, ``1.2 MB``."""
+    for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
+        if number >= unit:
+            return f"{number / unit:.1f} {name}"
+    return counted(number, "byte")
+
+
 def counted(number: int, one: str) -> str:
     """``1 turn``, ``3 turns``."""
     return f"{number} {one}" if number == 1 else f"{number} {one}s"

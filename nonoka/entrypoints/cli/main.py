@@ -29,6 +29,7 @@ _HERE = "nonoka.entrypoints.cli"
         "plan": f"{_HERE}.plan.group:group",
         "demo": f"{_HERE}.demo.command:command",
         "doctor": f"{_HERE}.doctor.command:command",
+        "gc": f"{_HERE}.gc:command",
         "backup": f"{_HERE}.backup:command",
         "init": f"{_HERE}.init:command",
         "completion": f"{_HERE}.completion:command",

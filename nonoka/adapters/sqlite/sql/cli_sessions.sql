@@ -24,3 +24,37 @@ WHERE s.created_at BETWEEN :since AND :until
   AND (:statuses_json = '[]' OR c.status IN (SELECT value FROM json_each(:statuses_json)))
   AND substr(s.working_dir || '/', 1, length(:below)) = :below
 ORDER BY s.created_at DESC, s.session_id;
+
+-- name: ended_before
+SELECT s.session_id
+FROM cli_sessions AS s INDEXED BY cli_sessions_newest CROSS JOIN checkpoints AS c ON c.session_id = s.session_id
+WHERE s.created_at >= :after_at AND s.created_at < :before AND s.last_active < :before
+  AND (s.created_at > :after_at OR s.session_id < :after_id)
+  AND c.status IN ('completed', 'failed', 'cancelled')
+ORDER BY s.created_at, s.session_id DESC LIMIT :limit;
+
+-- name: old
+SELECT s.*, c.status AS status,
+    EXISTS (
+        SELECT 1 FROM tasks AS t INDEXED BY tasks_live
+        WHERE t.session_id = s.session_id AND t.status IN ('ready', 'running', 'waiting')
+    ) OR EXISTS (
+        SELECT 1 FROM signals AS g INDEXED BY signals_undrained
+        WHERE g.session_id = s.session_id AND g.drained_at IS NULL
+    ) AS busy,
+    EXISTS (
+        SELECT 1 FROM cli_sessions AS k JOIN checkpoints AS d ON d.session_id = k.session_id
+        WHERE (k.parent = s.session_id OR k.session_id = s.parent)
+          AND (
+              d.status NOT IN ('completed', 'failed', 'cancelled')
+              OR EXISTS (
+                  SELECT 1 FROM tasks AS t INDEXED BY tasks_live
+                  WHERE t.session_id = k.session_id AND t.status IN ('ready', 'running', 'waiting')
+              )
+          )
+    ) AS kin_at_work
+FROM cli_sessions AS s JOIN checkpoints AS c ON c.session_id = s.session_id
+WHERE s.session_id = :session_id;
+
+-- name: known
+SELECT session_id FROM checkpoints WHERE session_id IN (SELECT value FROM json_each(:ids_json));

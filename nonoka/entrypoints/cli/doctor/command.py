@@ -11,6 +11,7 @@ from nonoka.entrypoints.cli.doctor.finding import Finding, contract, lines, well
 from nonoka.entrypoints.cli.doctor.machine import machine
 from nonoka.entrypoints.cli.doctor.rules import rules
 from nonoka.entrypoints.cli.doctor.setup import setup
+from nonoka.entrypoints.cli.doctor.space import space
 from nonoka.entrypoints.cli.doctor.store import store
 from nonoka.entrypoints.cli.doctor.work import work
 from nonoka.entrypoints.cli.failures import FAILED
@@ -65,6 +66,6 @@ async def _findings(settings: Settings, *, ask: bool, check: bool, repair: bool)
 async def _inside(settings: Settings) -> list[Finding]:
     try:
         async with open_ports(settings) as ports:
-            return await work(ports)
+            return [*await work(ports), *await space(ports)]
     except NonokaError as error:
         return [Finding("store", "wrong", str(error), "nonoka doctor --debug")]

@@ -77,6 +77,9 @@ SHORT_TABLES = {
         ("events", "last_seq", "sqlite_autoindex_events_1"),
         ("events", "after", "sqlite_autoindex_events_1"),
         ("step_updates", "statuses_of_turn", "sqlite_autoindex_step_updates_1"),
+        ("cli_sessions", "ended_before", "cli_sessions_newest"),
+        ("cli_sessions", "old", "cli_sessions_parent"),
+        ("leftovers", "free", "cli_sessions_working_dir"),
     ],
 )
 def test_what_runs_often_follows_an_index(db: sqlite3.Connection, table: str, name: str, index: str) -> None:

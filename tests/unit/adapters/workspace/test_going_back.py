@@ -17,6 +17,7 @@ from nonoka.adapters.workspace.stopping import Stop
 from nonoka.adapters.workspace.writing import Writer, blobs_of
 from nonoka.adapters.workspace.writing_out import entries
 from nonoka.errors import UnknownSnapshot, UsageError, WorkspaceError
+from nonoka.testing.manual_clock import ManualClock
 from tests.support.trees import git, tree_of
 
 
@@ -56,13 +57,15 @@ async def test_a_file_changed_after_the_calls_life_is_left_and_named(
     assert found == {"a": b"by the user", "mine": b"by the user", "gone": b"gone"}
 
 
-async def test_a_dry_run_changes_nothing_and_keeps_nothing(snapshots: GitSnapshots, workspace: Path) -> None:
+async def test_a_dry_run_changes_nothing_and_keeps_nothing(
+    snapshots: GitSnapshots, workspace: Path, clock: ManualClock
+) -> None:
     taken = await snapshots.take(workspace, "s", "one")
     (workspace / "a").write_text("changed")
     done = await snapshots.roll_back(workspace, taken.snapshot_id, "s", "before", dry_run=True)
     assert (done.before, [(each.path, each.kind) for each in done.changes]) == (None, [("a", "changed")])
     assert (workspace / "a").read_text() == "changed"
-    assert (await snapshots.collect([], younger_than_ms=0, dry_run=True)).removed == (taken.snapshot_id,)
+    assert (await snapshots.collect([], taken_until=clock.now_ms(), dry_run=True)).removed == (taken.snapshot_id,)
 
 
 async def test_locks_that_a_killed_git_left_are_no_obstacle(

@@ -68,3 +68,20 @@ async def test_where_no_worktree_can_be_the_message_says_why(workspace: Path, tm
         with pytest.raises(WorkspaceError, match=why):
             await GitWorktrees().make(repository, target, "nonoka/1")
     assert (taken / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("rules", ["", ".nonoka/\n", "*.log\n.nonoka\n"])
+async def test_our_directory_is_in_no_commit_whether_the_user_ignores_it_or_not(
+    workspace: Path, tmp_path: Path, rules: str
+) -> None:
+    (workspace / ".gitignore").write_text(rules)
+    git(workspace, "add", ".gitignore")
+    git(workspace, "commit", "--quiet", "--allow-empty", "--message", "rules")
+    worktrees, target = GitWorktrees(), tmp_path / "tree"
+    await worktrees.make(workspace, target, "nonoka/1")
+    (target / ".nonoka").mkdir()
+    (target / ".nonoka" / "mark").write_text("ours")
+    assert await worktrees.commit(target, "nothing") is None
+    (target / "b").write_text("work")
+    assert await worktrees.commit(target, "what was done") is not None
+    assert ".nonoka" not in git(target, "ls-files")

@@ -23,7 +23,7 @@ run: setup ## Have PROMPT="..." done in CWD (or here): with the key of the model
 	@$(BIN)/nonoka run --cwd "$${CWD:-.}" "$${PROMPT:?say what is to be done: make run PROMPT=...}"
 
 test: setup ## Run the tests
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto
 
 lint: setup ## Check format and lint
 	@$(BIN)/ruff format --check .

@@ -14,6 +14,7 @@ NonokaError
 │   ├── StoreDamaged        its file is no sound database any more; that won't pass by itself
 │   └── StoreTooNew         written by a newer nonoka
 ├── WorkspaceError          a snapshot, a rollback or a worktree could not be made; the message says why
+│   ├── WorkspaceGone       the workspace is no directory, or none any more
 │   └── UnknownSnapshot     no snapshot of this workspace has this id (any more)
 ├── KeyTaken                a session was enqueued under this key before; not a fault, it is that session
 ├── WorkerUnfit             this process must end: something in it can't be stopped otherwise
@@ -96,7 +97,18 @@ class StoreTooNew(StoreError):
 
 
 class WorkspaceError(NonokaError):
-    """A snapshot, a rollback or a worktree could not be made."""
+    """A snapshot, a rollback or a worktree could not be made; ``lasting`` where that won't pass by itself."""
+
+    lasting = False
+
+
+class WorkspaceGone(WorkspaceError):
+    """The workspace is no directory."""
+
+    lasting = True
+
+    def __init__(self, workspace: str) -> None:
+        super().__init__(f"the workspace {workspace!r} is no directory (any more)")
 
 
 class UnknownSnapshot(WorkspaceError):

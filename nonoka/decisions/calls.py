@@ -13,7 +13,7 @@ from nonoka.records.step_update import StepUpdate
 from nonoka.records.tool import CallState, Effect, ProcessGroup
 
 #: fields of a call's status row that most calls don't have
-_IF_ANY = ("snapshot", "repository", "over_at", "doubt", "overdue_s")
+_IF_ANY = ("snapshot", "repository", "over_at", "undone", "stuck_since", "doubt", "overdue_s")
 _processes = TypeAdapter(tuple[ProcessGroup, ...])
 
 

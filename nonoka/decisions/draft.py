@@ -305,7 +305,9 @@ class Draft:
     def _workspace(self) -> Literal["keep", "take", "free"]:
         # Here for all decisions: whatever ends, pauses or hands back a call frees its workspace as well.
         begun = any(call.status == "begun" and call.effect is Effect.WORKSPACE for call in self.calls)
-        needed = begun or (self._wants_workspace and self.outcome.kind == "keep")
+        rolling_back = self.runtime.rollback is not None and self.runtime.rollback.before is not None
+        wanted = self._wants_workspace or (rolling_back and self.view.holds_workspace)
+        needed = begun or (wanted and self.outcome.kind == "keep")
         if needed == self.view.holds_workspace:
             return "keep"
         return "take" if needed else "free"

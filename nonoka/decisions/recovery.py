@@ -72,6 +72,18 @@ def note_end(draft: Draft, ends: Mapping[int, int]) -> None:
         draft.set_call(draft.calls[place].model_copy(update={"over_at": over_at}))
 
 
+def note_undone(draft: Draft, place: int, snapshot_id: str) -> None:
+    """What the rollback of this call is about to replace is on record, however often that is killed."""
+    call = draft.calls[place]
+    draft.set_call(call.model_copy(update={"undone": snapshot_id}))
+    draft.note_snapshot(snapshot_id, turn=call.turn, step_id=call.step_id, why="before_rollback")
+
+
+def note_stuck(draft: Draft, place: int) -> None:
+    """When the rollback of this call failed first is on record."""
+    draft.set_call(draft.calls[place].model_copy(update={"stuck_since": draft.now}))
+
+
 def _settle(draft: Draft, settled: Settled) -> bool:
     """Bring each begun call to a known point; False if the task has ended by it."""
     draft.settled = settled

@@ -5,7 +5,8 @@ What was there before stays: withdrawn entries are kept, and the files are in a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from nonoka.decisions.draft import Draft
 from nonoka.decisions.transitions import SessionEvent, allows
@@ -92,7 +93,7 @@ def rolled_back(draft: Draft, target: Target, before: Sequence[MemoryEntry], don
     )
     draft.move(SessionEvent.ROLL_BACK)
     draft.stop_clock("paused", message=f"rolled back to the end of turn {target.turn}")
-    draft.finish_task(next_turn=False)
+    draft.finish_task(next_turn=bool(draft.signals))
 
 
 def target_of(turn: int, entries: Sequence[MemoryEntry], taken: Sequence[SnapshotTaken]) -> Target | None:
@@ -112,15 +113,18 @@ def target_of(turn: int, entries: Sequence[MemoryEntry], taken: Sequence[Snapsho
     )
 
 
-def undo_target(events: Sequence[Event], withdrawn: Sequence[MemoryEntry]) -> Target | None:
+def undo_target(
+    events: Sequence[Event], withdrawn: Sequence[MemoryEntry], entries: Sequence[MemoryEntry]
+) -> Target | None:
     """Where undoing the last rollback leads; None where there is none to undo."""
     last = next((event for event in reversed(events) if event.type is EventType.SESSION_ROLLED_BACK), None)
     if last is None:
         return None
-    before = last.data.get("before")
+    before, position = last.data.get("before"), int(str(last.data["position"]))
+    there = [*(entry for entry in entries if entry.position < position), *withdrawn]
     return Target(
-        turn=max((turn for entry in withdrawn if (turn := turn_of(entry)) is not None), default=0),
-        position=int(str(last.data["position"])),
+        turn=max(turns_of(there)),
+        position=position,
         snapshot_id=None if before is None else str(before),
         since=last.at,
         restores=tuple(withdrawn),
@@ -128,11 +132,41 @@ def undo_target(events: Sequence[Event], withdrawn: Sequence[MemoryEntry]) -> Ta
 
 
 def cut_after(turn: int, entries: Sequence[MemoryEntry]) -> int | None:
-    """The first position after a turn's assistant entry and its results; None where there is no such turn."""
+    """The first position after a turn's assistant entry and its results; None where no such turn has ended."""
     if turn == 0:
         return next((e.position for e in entries if e.role is MemoryRole.ASSISTANT), None)
-    asked = next((entry for entry in entries if turn_of(entry) == turn), None)
-    return None if asked is None else asked.position + 1 + len(asked.tool_calls)
+    following = iter(entries)
+    asked = next((entry for entry in following if turn_of(entry) == turn), None)
+    if asked is None:
+        return None
+    results = list(takewhile(lambda entry: entry.role is MemoryRole.TOOL, following))
+    if len(results) < len(asked.tool_calls):
+        return None
+    return (results[-1] if results else asked).position + 1
+
+
+def turns_of(entries: Iterable[MemoryEntry]) -> list[int]:
+    """The turns of a conversation, in order; 0 is that of the prompt."""
+    return [0, *(turn for entry in entries if (turn := turn_of(entry)) is not None)]
+
+
+def no_such_turn(turn: int, entries: Sequence[MemoryEntry]) -> str:
+    """Why the conversation has no end of that turn, in words."""
+    turns = turns_of(entries)
+    if turn in turns:
+        return f"turn {turn} has not ended; the conversation's turns are {', '.join(map(str, turns))}"
+    return f"the conversation has no turn {turn}; its turns are {', '.join(map(str, turns))}"
+
+
+def before_its_fork(turn: int, events: Iterable[Event]) -> str | None:
+    """Where a session was forked later than at that turn: that another one has its files of then, in words."""
+    origin = next((event.data for event in events if event.type is EventType.SESSION_FORKED), None)
+    if origin is None or turn >= int(str(origin["turn"])):
+        return None
+    return (
+        f"it was forked at the end of turn {origin['turn']} and has no files of before; "
+        f"see: nonoka sessions fork {origin['from']} --at {turn}"
+    )
 
 
 def turn_of(entry: MemoryEntry) -> int | None:

@@ -45,6 +45,8 @@ def settle_calls(draft: Draft) -> CallState | None:
                 "snapshot": None,
                 "repository": None,
                 "over_at": None,
+                "undone": None,
+                "stuck_since": None,
                 "doubt": doubt,
             }
         )
@@ -57,7 +59,7 @@ def settle_calls(draft: Draft) -> CallState | None:
 
 
 def tell_settled(draft: Draft, call: CallState, outcome: str) -> None:
-    """What was done about a begun call is in the timeline, and the state before a rollback on record."""
+    """What was done about a begun call is in the timeline."""
     found = draft.settled.get(call.place)
     draft.tell(
         EventType.CALL_SETTLED,
@@ -68,8 +70,6 @@ def tell_settled(draft: Draft, call: CallState, outcome: str) -> None:
         outcome=outcome,
         **settled_facts(found),
     )
-    if found is not None and found.rollback is not None and found.rollback.before is not None:
-        draft.note_snapshot(found.rollback.before, turn=call.turn, step_id=call.step_id, why="before_rollback")
 
 
 def known_of(draft: Draft, call: CallState, result: CallResult) -> CallResult:

@@ -48,6 +48,8 @@ SETTLED: dict[str, object] = {
     "snapshot": None,
     "repository": None,
     "over_at": None,
+    "undone": None,
+    "stuck_since": None,
     "overdue_s": None,
 }
 
@@ -281,6 +283,8 @@ def _begun(draft: Draft, start: CallStart) -> StepRun:
         snapshot=start.snapshot.snapshot_id if start.snapshot else None,
         repository=start.snapshot.repository if start.snapshot else None,
         over_at=None,
+        undone=None,
+        stuck_since=None,
         status=StepStatus.RUNNING,
         started_at=run.started_at or draft.now,
     )

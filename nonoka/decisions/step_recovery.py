@@ -64,6 +64,17 @@ def note_end(draft: Draft, over_at: int) -> None:
     plan_of(draft).put(plan_of(draft).run(*step_of_key(draft.view.task.key)), over_at=over_at)
 
 
+def note_undone(draft: Draft, snapshot_id: str) -> None:
+    """What the rollback of the begun attempt is about to replace is on record, however often that is killed."""
+    run = plan_of(draft).put(plan_of(draft).run(*step_of_key(draft.view.task.key)), undone=snapshot_id)
+    draft.note_snapshot(snapshot_id, turn=0, step_id=run.step_id, why="before_rollback")
+
+
+def note_stuck(draft: Draft) -> None:
+    """When the rollback of the begun attempt failed first is on record."""
+    plan_of(draft).put(plan_of(draft).run(*step_of_key(draft.view.task.key)), stuck_since=draft.now)
+
+
 def _ended_overdue(draft: Draft) -> bool:
     """An attempt whose worker ended for it has had its outcome; whether this is one."""
     run = plan_of(draft).run(*step_of_key(draft.view.task.key))

@@ -53,6 +53,22 @@ def note_end(draft: Draft, ends: Mapping[int, int]) -> None:
         recovery.note_end(draft, ends)
 
 
+def note_undone(draft: Draft, place: int, snapshot_id: str) -> None:
+    """What the rollback of a begun call is about to replace is on record."""
+    if draft.view.task.kind == "step":
+        step_recovery.note_undone(draft, snapshot_id)
+    else:
+        recovery.note_undone(draft, place, snapshot_id)
+
+
+def note_stuck(draft: Draft, place: int) -> None:
+    """When the rollback of a begun call failed first is on record."""
+    if draft.view.task.kind == "step":
+        step_recovery.note_stuck(draft)
+    else:
+        recovery.note_stuck(draft, place)
+
+
 def note_overdue(draft: Draft, place: int, limit_s: float) -> None:
     """A begun call's time is over, and its worker is about to end for it."""
     if draft.view.task.kind == "step":

@@ -30,12 +30,13 @@ from nonoka.records.runtime import RollbackRequest, RuntimeUsage
 from nonoka.records.session import SessionStatus
 from nonoka.records.task import WORKSPACE, TaskStatus
 from nonoka.records.tool import CallResult, CallStart, CallState, Effect, ProcessGroup
-from nonoka.records.workspace import Snapshot
+from nonoka.records.workspace import Snapshot, Work
 
 #: Between two looks at a workspace that another store's session is changing: doubled from the first on.
 FIRST_LOOK_MS, LONGEST_LOOK_MS = 250, 15_000
 #: How many files that are in no snapshot an event names.
 LEFT_OUT_SHOWN = 20
+NO_WORK = Work()
 
 #: What to do with each call of the open turn, by its place: begin it so, or answer it at once.
 CallPlans = Mapping[int, CallStart | CallResult]
@@ -134,10 +135,13 @@ def next_action(view: SessionView) -> Action:
     begun = tuple(c for c in view.calls if c.status == "begun")
     if begun:
         return RunCalls(begun)
+    rollback = view.state.runtime_state.rollback
+    if rollback is not None and rollback.before is not None and view.holds_workspace:
+        return RollBack(rollback)  # it has begun: half of it is no state to leave anything in
     if wants_attention(view):
         return DrainSignals()
-    if view.state.runtime_state.rollback is not None:
-        return RollBack(view.state.runtime_state.rollback) if view.holds_workspace else ReserveWorkspace()
+    if rollback is not None:
+        return RollBack(rollback) if view.holds_workspace else ReserveWorkspace()
     waiting = next((call for call in view.calls if call.status == "not_begun"), None)
     if waiting is not None:
         return TakeSnapshot(waiting) if view.holds_workspace else AdvanceCalls()
@@ -180,7 +184,7 @@ def attend(draft: Draft) -> None:
             draft.end_session()
 
 
-def record_answer(draft: Draft, answer: ModelAnswer, plans: CallPlans, work: str | None = None) -> None:
+def record_answer(draft: Draft, answer: ModelAnswer, plans: CallPlans, work: Work = NO_WORK) -> None:
     """Commit A: the assistant entry, its calls with ids of ours, and what it cost.
 
     The first calls begin in the same commit; without calls the turn ends in it, as of ``end_turn``.
@@ -255,10 +259,10 @@ def finish_call(draft: Draft, place: int, result: CallResult, plans: CallPlans) 
         advance_calls(draft, plans)
 
 
-def end_turn(draft: Draft, work: str | None = None) -> None:
+def end_turn(draft: Draft, work: Work = NO_WORK) -> None:
     """Commit D: another turn if calls were answered or signals wait, else the run is completed.
 
-    ``work`` is the git commit that holds what was done in a working tree of the session's own.
+    ``work`` is what became of what was done in a working tree of the session's own.
     """
     task = draft.view.task
     answered = draft.last_role is MemoryRole.ASSISTANT and not draft.last_has_calls
@@ -269,8 +273,8 @@ def end_turn(draft: Draft, work: str | None = None) -> None:
     if not goes_on:
         draft.move(SessionEvent.ANSWER)
         draft.stop_clock("completed")
-        committed: JsonObject = {} if work is None else {"commit": work}
-        draft.tell(EventType.SESSION_COMPLETED, turns=draft.runtime.usage.model_turns, **committed)
+        kept = work.model_dump(exclude_none=True)
+        draft.tell(EventType.SESSION_COMPLETED, turns=draft.runtime.usage.model_turns, **kept)
         draft.end_session()
     draft.finish_task(next_turn=goes_on)
 

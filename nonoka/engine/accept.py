@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -53,11 +54,11 @@ async def create_session(
     session_id, now, prompt = clock.new_id(), clock.now_ms(), clean_text(request.prompt)
     working_dir = resolved(request.working_dir)
     metadata: JsonObject = {"enqueue_key": request.enqueue_key} if request.enqueue_key is not None else {}
-    worktree = None
+    isolated = None
     if request.isolation == "worktree":
-        worktree = worktree_of(working_dir, session_id)
-        metadata["worktree"] = worktree.model_dump()
-        working_dir = str(worktree_path(working_dir, session_id))
+        isolated = await _isolated(worktrees, working_dir, session_id)
+        metadata["worktree"] = isolated.worktree.model_dump()
+        working_dir = str(isolated.place / isolated.inner)
     new = NewSession(
         index=SessionIndex(
             session_id=session_id,
@@ -82,13 +83,13 @@ async def create_session(
             NewEvent(type=EventType.PROMPT_ACCEPTED, data={"position": 0}),
         ),
     )
-    if worktree is not None:
-        await _made(worktrees, worktree, working_dir)
+    if isolated is not None:
+        await isolated.make()
     try:
         return session_id, await store.create_session(new, claim_by=claim_by, decide=deciding(turn.begin))
     except BaseException as error:
-        if worktree is not None and worktrees is not None:
-            await worktrees.remove(Path(working_dir))
+        if isolated is not None:
+            await isolated.worktrees.remove(isolated.place)
         if isinstance(error, KeyTaken):
             return error.session_id, None
         raise
@@ -107,16 +108,32 @@ def worktree_of(repository: str, session_id: str) -> Worktree:
     return Worktree(repository=repository, branch=f"nonoka/{session_id}")
 
 
-def worktree_path(repository: str, session_id: str) -> Path:
-    """Where that working tree lies: beside the repository, for nothing in a ``.nonoka/`` may be worked on."""
-    place = Path(repository)
-    return place.with_name(f"{place.name}.nonoka-worktrees") / session_id
+def worktree_path(outermost: Path, session_id: str) -> Path:
+    """Where that working tree lies: beside the repository and those around it, so that it is in none of them."""
+    return outermost.with_name(f"{outermost.name}.nonoka-worktrees") / session_id
 
 
-async def _made(worktrees: Worktrees | None, worktree: Worktree, target: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Isolated:
+    """A working tree to be made at ``place``; the session works in its directory ``inner``."""
+
+    worktrees: Worktrees
+    worktree: Worktree
+    place: Path
+    inner: str
+
+    async def make(self) -> None:
+        repository, branch = Path(self.worktree.repository), self.worktree.branch
+        await self.worktrees.make(repository, self.place, branch, inner=self.inner)
+
+
+async def _isolated(worktrees: Worktrees | None, working_dir: str, session_id: str) -> _Isolated:
     if worktrees is None:
         raise UsageError("working trees can't be made here")
-    await worktrees.make(Path(worktree.repository), Path(target), worktree.branch)
+    directory = Path(working_dir)
+    root = await worktrees.root(directory)
+    place = worktree_path(await worktrees.outermost(root), session_id)
+    return _Isolated(worktrees, worktree_of(str(root), session_id), place, str(directory.relative_to(root)))
 
 
 async def answer_call(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nonoka.decisions.rollback import Target, target_of
+from nonoka.decisions.rollback import Target, before_its_fork, no_such_turn, target_of
 from nonoka.engine.accept import worktree_of, worktree_path
 from nonoka.engine.ports import Ports
 from nonoka.errors import UsageError
@@ -29,29 +29,30 @@ async def fork(
     entries = detail.state.memory_entries
     target = target_of(turn, entries, await ports.store.snapshots_of(session_id))
     if target is None:
-        raise UsageError(
-            f"the conversation of {session_id} has no turn {turn}; see: nonoka sessions show {session_id}"
-        )
+        raise UsageError(f"{no_such_turn(turn, entries)}; see: nonoka sessions show {session_id}")
+    if (why := before_its_fork(turn, detail.events)) is not None:
+        raise UsageError(f"session {session_id} can't be forked there: {why}")
     kept = tuple(entry for entry in entries if entry.position < target.position)
     fork_id = ports.clock.new_id()
-    index = _index(detail, fork_id, ports.clock.now_ms(), isolation, directory)
+    index = await _index(ports, detail, fork_id, isolation, directory)
     await _write_out(ports, detail, target, index)
     await ports.store.create_session(_copy(detail, index, kept, target, turn))
     return index
 
 
-def _index(
-    detail: SessionDetail, fork_id: str, now: int, isolation: Isolation, directory: Path | None
+async def _index(
+    ports: Ports, detail: SessionDetail, fork_id: str, isolation: Isolation, directory: Path | None
 ) -> SessionIndex:
-    old = detail.index
+    old, now = detail.index, ports.clock.now_ms()
     metadata: JsonObject = {}
     repository = old.worktree.repository if old.worktree else old.working_dir
+    outermost = await ports.worktrees.outermost(Path(repository))
     if isolation == "worktree":
-        working_dir = worktree_path(repository, fork_id)
+        await _refuse_inner(ports, old)
+        working_dir = worktree_path(outermost, fork_id)
         metadata["worktree"] = worktree_of(repository, fork_id).model_dump()
     else:
-        place = Path(repository)
-        working_dir = directory or place.with_name(f"{place.name}.nonoka-forks") / fork_id
+        working_dir = directory or outermost.with_name(f"{outermost.name}.nonoka-forks") / fork_id
     return SessionIndex(
         session_id=fork_id,
         title=old.title,
@@ -63,6 +64,17 @@ def _index(
         parent=old.session_id,
         metadata=metadata,
     )
+
+
+async def _refuse_inner(ports: Ports, old: SessionIndex) -> None:
+    """A working tree holds a whole repository, and of this one only a directory is in the snapshots."""
+    place = Path(old.working_dir)
+    inner = place.name != old.session_id if old.worktree else await ports.worktrees.root(place) != place
+    if inner:
+        raise UsageError(
+            f"{old.working_dir!r} is a directory inside its repository, so a fork of it can't be a working tree; "
+            "leave --worktree out"
+        )
 
 
 async def _write_out(ports: Ports, detail: SessionDetail, target: Target, index: SessionIndex) -> None:

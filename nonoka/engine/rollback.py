@@ -22,17 +22,16 @@ FILES_NAMED = 20
 
 async def find_target(store: ReadStore, session_id: str, request: RollbackRequest) -> Target | str:
     """Where the rollback leads, or why there is no such place, in words."""
+    detail = await store.detail(session_id)
+    events, entries = detail.events, detail.state.memory_entries
     if request.to is None:
-        detail = await store.detail(session_id)
-        last = [event for event in detail.events if event.type is EventType.SESSION_ROLLED_BACK]
+        last = [event for event in events if event.type is EventType.SESSION_ROLLED_BACK]
         withdrawn = await store.withdrawn(session_id, last[-1].at) if last else []
-        return rollback.undo_target(detail.events, withdrawn) or "there is no rollback to undo"
-    entries = await store.conversation(session_id)
+        return rollback.undo_target(events, withdrawn, entries) or "there is no rollback to undo"
+    if (why := rollback.before_its_fork(request.to, events)) is not None:
+        return why
     found = rollback.target_of(request.to, entries, await store.snapshots_of(session_id))
-    if found is not None:
-        return found
-    turns = [str(turn) for entry in entries if (turn := rollback.turn_of(entry)) is not None]
-    return f"the conversation has no turn {request.to}; its turns are 0, {', '.join(turns) or 'and no other'}"
+    return rollback.no_such_turn(request.to, entries) if found is None else found
 
 
 async def roll_back(ports: Ports, claim: Claim, view: SessionView, request: RollbackRequest) -> Decide:
@@ -62,12 +61,25 @@ async def roll_back(ports: Ports, claim: Claim, view: SessionView, request: Roll
     return deciding(rollback.rolled_back, target, kept, done)
 
 
+async def complete_begun(ports: Ports, claim: Claim, view: SessionView) -> Decide | None:
+    """A rollback that has begun to change files is done, whoever began it; None where there is none.
+
+    For those who release a claim: with its workspace free, another session would find half of it.
+    """
+    request = view.state.runtime_state.rollback
+    if request is None or request.before is None or not view.holds_workspace:
+        return None
+    return await roll_back(ports, claim, view, request)
+
+
 async def _in_the_way(ports: Ports, view: SessionView, target: Target, *, force: bool) -> str | None:
     workspace = Path(view.index.working_dir)
     other = await announce(ports, workspace, view.task.session_id)
     if other is not None:
-        return f"the workspace is being changed: {other}"
-    if force or target.snapshot_id is None:
+        return f"the workspace is being changed by {other}"
+    begun = view.state.runtime_state.rollback
+    # One that has begun has had the workspace ever since.
+    if force or target.snapshot_id is None or (begun is not None and begun.before is not None):
         return None
     changed = await ports.store.changed_by_others(view.task.session_id, str(workspace), target.since)
     if not changed:

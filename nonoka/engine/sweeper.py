@@ -8,6 +8,7 @@ import logging
 from nonoka.decisions import task_kinds
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
+from nonoka.engine.rollback import complete_begun
 from nonoka.engine.running import Running
 from nonoka.engine.settle import settle
 from nonoka.engine.workspace import after_commit
@@ -95,10 +96,12 @@ class Sweeper:
         held = (claim.task_id, claim.fence)
         self._running.withheld.add(held)
         try:
-            settled = await settle(
-                self._ports, claim, view, owner_seen_at=owner.seen_at if owner and unseen else None
-            )
-            committed = await self._ports.store.commit(claim, deciding(task_kinds.release_lost, settled))
+            decide = await complete_begun(self._ports, claim, view)
+            if decide is None:
+                seen_at = owner.seen_at if owner and unseen else None
+                settled = await settle(self._ports, claim, view, owner_seen_at=seen_at)
+                decide = deciding(task_kinds.release_lost, settled)
+            committed = await self._ports.store.commit(claim, decide)
         finally:
             self._running.withheld.discard(held)
         await after_commit(self._ports, committed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from typing import Any
 
 from nonoka.agents.agent import Agent
@@ -11,6 +12,7 @@ from nonoka.decisions import retry, task_kinds
 from nonoka.decisions.turn import Failure
 from nonoka.engine.deciding import deciding
 from nonoka.engine.ports import Ports
+from nonoka.engine.rollback import complete_begun
 from nonoka.engine.running import Running, RunningTask
 from nonoka.engine.settle import settle
 from nonoka.engine.solitude import Solitude
@@ -18,7 +20,7 @@ from nonoka.engine.step import StepRunner
 from nonoka.engine.turn import TurnRunner
 from nonoka.engine.unloadable import UnloadableAgents
 from nonoka.engine.workspace import after_commit
-from nonoka.errors import AgentUnloadable, ClaimLost, StoreError, WorkerUnfit
+from nonoka.errors import AgentUnloadable, ClaimLost, NonokaError, StoreError, WorkerUnfit
 from nonoka.ports.store import ANY_DEATHS
 from nonoka.records.commit import Changes, Claim, Committed, SessionView
 from nonoka.records.task import task_id_of
@@ -110,7 +112,7 @@ class TaskRunner:
                 raise
             except Exception as error:
                 log.exception("task_failed task=%s", running.claim.task_id)
-                await self._fail(running.claim, error)
+                await self._left_if_unsettled(running.claim, self._fail(running.claim, error))
                 return
         if done.changes.next_key is not None and done.next_claim is None:
             await self._ports.broker.send(task_id_of(done.claim.session_id, done.changes.next_key))
@@ -123,19 +125,30 @@ class TaskRunner:
 
     async def _stop(self, running: RunningTask) -> None:
         if running.interrupted != "lost":
-            await self.hand_back(running.claim)
+            await self._left_if_unsettled(running.claim, self.hand_back(running.claim))
         if running.interrupted in ("lost", "signal"):
             running.work.uncancel()
             return
         raise asyncio.CancelledError
 
+    async def _left_if_unsettled(self, claim: Claim, ending: Awaitable[None]) -> None:
+        """What can't be settled now stays this worker's: its heartbeat tries again, or whoever finds it dead."""
+        try:
+            await ending
+        except (StoreError, WorkerUnfit):
+            raise
+        except NonokaError as error:
+            log.warning("settling_failed task=%s: %s", claim.task_id, error)
+
     async def hand_back(self, claim: Claim, *, why: str = "handed_back") -> None:
         """The claim is released, what its calls had started is ended, and they are settled."""
         try:
             found = await self._ports.store.commit(claim, _look)
-            settled = await settle(self._ports, claim, found.view)
-            done = await self._ports.store.commit(claim, deciding(task_kinds.hand_back, settled, why))
-            await after_commit(self._ports, done)
+            decide = await complete_begun(self._ports, claim, found.view)
+            if decide is None:
+                settled = await settle(self._ports, claim, found.view)
+                decide = deciding(task_kinds.hand_back, settled, why)
+            await after_commit(self._ports, await self._ports.store.commit(claim, decide))
         except ClaimLost:
             log.info("claim_lost task=%s fence=%s", claim.task_id, claim.fence)
 

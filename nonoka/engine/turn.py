@@ -9,6 +9,7 @@ from nonoka.decisions import rollback, turn
 from nonoka.decisions.conversation_repair import Repair, repair_conversation
 from nonoka.decisions.conversation_rules import first_fault
 from nonoka.decisions.turn import (
+    NO_WORK,
     AdvanceCalls,
     CallModel,
     CallPlans,
@@ -73,7 +74,7 @@ class TurnRunner:
                 case FailRun(error_type, message):
                     committed = await self._commit(claim, deciding(turn.fail_run, error_type, message))
                 case EndTurn():
-                    work = None if view.calls else await keep_work(self._ports, view)
+                    work = NO_WORK if view.calls else await keep_work(self._ports, view)
                     committed = await self._commit(claim, deciding(turn.end_turn, work))
                 case CallModel():
                     committed = await self._ask(claim, view, agent)
@@ -104,7 +105,7 @@ class TurnRunner:
             try:
                 prepared = await prepare(self._ports, claim, view, call)
             except WorkspaceError as error:
-                failed = turn.Failure("workspace_error", str(error), may_pass=True)
+                failed = turn.Failure("workspace_error", str(error), may_pass=not error.lasting)
                 return await self._commit(claim, deciding(turn.retry_later, failed, self._ports.clock.lot()))
             if isinstance(prepared, str):
                 return await self._commit(claim, deciding(turn.wait_for_other_store, prepared))
@@ -122,7 +123,7 @@ class TurnRunner:
             return await self._commit(claim, deciding(turn.retry_later, failed, self._ports.clock.lot()))
         calls = [ToolCall(id="", name=c.name, args=turn.parsed_arguments(c.arguments)) for c in answer.calls]
         plans = self._calls.plans(agent, [(place, c.name, c.args) for place, c in enumerate(calls)])
-        work = None if calls else await keep_work(self._ports, view)
+        work = NO_WORK if calls else await keep_work(self._ports, view)
         return await self._commit(
             claim, deciding(turn.record_answer, answer, plans, work), durable=_changes_something(plans)
         )

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from nonoka.engine.ports import Ports
 from nonoka.engine.settle import snapshot_name
+from nonoka.errors import WorkspaceError
 from nonoka.records.commit import Claim, Committed, SessionView
 from nonoka.records.tool import CallState
-from nonoka.records.workspace import Snapshot
+from nonoka.records.workspace import Snapshot, Work
 
 
 async def prepare(ports: Ports, claim: Claim, view: SessionView, call: CallState) -> Snapshot | str:
@@ -43,13 +44,16 @@ async def after_commit(ports: Ports, committed: Committed) -> None:
         await ports.broker.send(task_id)
 
 
-async def keep_work(ports: Ports, view: SessionView) -> str | None:
-    """What was done in the session's own working tree is committed there; the commit's id, None without one.
+async def keep_work(ports: Ports, view: SessionView) -> Work:
+    """What was done in the session's own working tree is committed there, or it is said why it can't be.
 
     Done before the commit that ends the run, so that it can't be missing after it; done twice it changes nothing.
     """
     if view.index.worktree is None:
-        return None
-    return await ports.worktrees.commit(
-        Path(view.index.working_dir), f"{view.index.title}\n\nnonoka session {view.task.session_id}"
-    )
+        return Work()
+    message = f"{view.index.title}\n\nnonoka session {view.task.session_id}"
+    try:
+        return Work(commit=await ports.worktrees.commit(Path(view.index.working_dir), message))
+    except WorkspaceError as error:
+        # The answer is not lost for it, and the work lies where it was done.
+        return Work(not_committed=str(error))

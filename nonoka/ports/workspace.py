@@ -72,7 +72,7 @@ class WorkspaceUse(Protocol):
         """A file in the workspace's ``.nonoka/`` says that this store's session is changing it."""
 
     async def others(self, workspace: Path) -> str | None:
-        """Who else is changing it, or a directory above or below, through another store: in words; None: nobody.
+        """Who else is changing it, or a directory above or below, through another store: its name; None: nobody.
 
         What another store does not hold any more is no obstacle.
         """
@@ -84,8 +84,21 @@ class WorkspaceUse(Protocol):
 class Worktrees(Protocol):
     """A working tree of its own for a session, in the user's own repository, because the user asked for it."""
 
-    async def make(self, repository: Path, target: Path, branch: str, *, empty: bool = False) -> None:
+    async def root(self, directory: Path) -> Path:
+        """The root of the repository's working tree around a directory. Raises WorkspaceError without one."""
+
+    async def outermost(self, directory: Path) -> Path:
+        """The same of the outermost repository around it, the directory itself without one.
+
+        What lies beside that is in nobody's ``git status``.
+        """
+
+    async def make(
+        self, repository: Path, target: Path, branch: str, *, inner: str = "", empty: bool = False
+    ) -> None:
         """``target`` is a git worktree of the repository's HEAD, on a new branch; ``empty``: without its files.
+
+        ``inner`` names a directory in it that is there as well, committed or not.
 
         Raises WorkspaceError, naming the remedy, where there is no repository or no commit yet.
         """
@@ -93,6 +106,7 @@ class Worktrees(Protocol):
     async def commit(self, worktree: Path, message: str) -> str | None:
         """What changed in it is committed on its branch, under the user's own identity and without hooks.
 
+        ``worktree`` may be a directory in it: all of it is committed.
         Returns the commit's id, None where nothing had changed.
         """
 

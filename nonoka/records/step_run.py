@@ -62,6 +62,8 @@ class StepRun(Record):
     snapshot: str | None = None
     repository: str | None = None
     over_at: int | None = None
+    undone: str | None = None
+    stuck_since: int | None = None
     doubt: Doubt = "none"
     overdue_s: float | None = None
     error_type: str | None = None
@@ -238,6 +240,8 @@ def call_of(run: StepRun) -> CallState:
         snapshot=run.snapshot,
         repository=run.repository,
         over_at=run.over_at,
+        undone=run.undone,
+        stuck_since=run.stuck_since,
         doubt=run.doubt,
         overdue_s=run.overdue_s,
         step=run.key + (f"~{run.rounds}" if run.rounds else ""),

@@ -59,9 +59,10 @@ class CallState(Record):
     is "in doubt". ``attempt`` counts begins. ``position`` is where its result belongs.
     ``snapshot`` is the workspace as it was before the attempt, ``repository`` the user's own git repository
     then (both None but for effect workspace). ``over_at`` (ms UTC) is the call's last possible moment of life,
-    once one who settles has found it out. ``doubt`` stays until the outcome is known. ``overdue_s``: the time it
-    had is over, so many seconds, and only the end of its worker stops it. ``step`` names an attempt of a plan's
-    step instead of a turn's call.
+    once one who settles has found it out; ``undone`` is the snapshot of what its rollback replaces, taken before
+    that begins; ``stuck_since`` (ms UTC) is when a rollback failed first. ``doubt`` stays until the outcome is
+    known. ``overdue_s``: the time it had is over, so many seconds, and only the end of its worker stops it.
+    ``step`` names an attempt of a plan's step instead of a turn's call.
     """
 
     turn: int
@@ -79,6 +80,8 @@ class CallState(Record):
     snapshot: str | None = None
     repository: str | None = None
     over_at: int | None = None
+    undone: str | None = None
+    stuck_since: int | None = None
     doubt: Doubt = "none"
     overdue_s: float | None = None
     step: str | None = None
@@ -116,7 +119,7 @@ class SettledCall(Record):
     """What settling found and did about a begun call, before that is committed.
 
     ``rollback`` is what going back to the call's snapshot did. ``not_rolled_back`` says why nothing was: git
-    itself was run, or the snapshot is gone; then the call is not replayed.
+    itself was run, or the snapshot or the workspace is gone; then the call is not replayed.
     """
 
     place: int

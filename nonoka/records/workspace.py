@@ -57,6 +57,16 @@ class Worktree(Record):
     branch: str
 
 
+class Work(Record):
+    """What became of the work in a working tree of its own: the git ``commit`` that holds it, or why none does.
+
+    Neither where there is no such tree, or nothing had changed in it.
+    """
+
+    commit: str | None = None
+    not_committed: str | None = None
+
+
 class FileChange(Record):
     """A file that differs between two states of a workspace. ``path`` as in PathNote."""
 

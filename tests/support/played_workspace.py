@@ -77,7 +77,15 @@ class PlayedWorktrees:
         self.made: list[tuple[Path, str]] = []
         self.removed: list[Path] = []
 
-    async def make(self, repository: Path, target: Path, branch: str, *, empty: bool = False) -> None:
+    async def root(self, directory: Path) -> Path:
+        return directory
+
+    async def outermost(self, directory: Path) -> Path:
+        return directory
+
+    async def make(
+        self, repository: Path, target: Path, branch: str, *, inner: str = "", empty: bool = False
+    ) -> None:
         self.made.append((target, branch))
 
     async def commit(self, worktree: Path, message: str) -> str | None:

@@ -136,6 +136,7 @@ class Project:
         at: Point | None = None,
         points: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
     ) -> Iterator[subprocess.Popen[bytes]]:
         """A worker process (or a supervisor) works on this store; it is killed at the end if it still lives."""
         env = {
@@ -152,7 +153,11 @@ class Project:
         with (
             self.log.open("ab") as log,
             subprocess.Popen(
-                [sys.executable, *command], cwd=self.workspace, env=env, stdin=subprocess.DEVNULL, stderr=log
+                [sys.executable, *command],
+                cwd=cwd or self.workspace,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stderr=log,
             ) as popen,
         ):
             try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from nonoka.adapters.workspace.git import ISOLATED, Git, clean_environment
 from nonoka.adapters.workspace.objects import replace_durably
 from nonoka.adapters.workspace.stopping import Stop
-from nonoka.errors import WorkspaceError
+from nonoka.errors import WorkspaceGone
 
 # Bytes are kept as they are: no conversion of line ends, no filters, no keywords, whatever the workspace's
 # .gitattributes say; nothing of git's own runs by itself.
@@ -180,6 +180,6 @@ def _remove_stale_locks(git_dir: Path) -> None:
 
 
 def refuse_no_directory(workspace: Path) -> None:
-    """Raise WorkspaceError where the workspace isn't a directory."""
+    """Raise WorkspaceGone where the workspace isn't a directory."""
     if not workspace.is_dir():
-        raise WorkspaceError(f"the workspace {str(workspace)!r} is no directory")
+        raise WorkspaceGone(str(workspace))

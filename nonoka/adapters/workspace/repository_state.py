@@ -67,9 +67,10 @@ def read_state(
         return RepositoryState(None, nested=inner)
     here = head(repository)
     # Other sessions commit on branches of their own all the time: that is nothing that happened in this workspace.
-    seen = {
-        ref: to for ref, to in refs(repository).items() if here == f"ref: {ref}" or not ref.startswith(_SESSIONS)
-    }
+    # In a linked working tree so is what happens to any branch but its own: people work on them elsewhere.
+    linked = repository.git_dir != repository.common_dir
+    others = ("refs/heads/", "refs/remotes/") if linked else (_SESSIONS,)
+    seen = {ref: to for ref, to in refs(repository).items() if here == f"ref: {ref}" or not ref.startswith(others)}
     return RepositoryState(here, seen, staged.of(repository), under_way(repository), inner)
 
 

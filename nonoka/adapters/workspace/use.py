@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from nonoka.adapters.workspace.objects import replace_durably
 from nonoka.adapters.workspace.own_directory import own_directory
+from nonoka.adapters.workspace.private_repository import refuse_no_directory
 from nonoka.adapters.workspace.stopping import Stop, in_thread
 from nonoka.errors import WorkspaceError
 from nonoka.records.base import Record
@@ -41,6 +43,7 @@ class MarkedUse:
         mark = Mark(store=str(self._store), store_id=self._store_id, session_id=session_id)
 
         def work(_stop: Stop) -> None:
+            refuse_no_directory(workspace)
             try:
                 marks = own_directory(workspace) / _MARKS
                 marks.mkdir(exist_ok=True)
@@ -56,7 +59,7 @@ class MarkedUse:
 
     async def withdraw(self, workspace: Path, session_id: str) -> None:
         """The mark is gone."""
-        self._file(workspace, session_id).unlink(missing_ok=True)
+        _remove(self._file(workspace, session_id))
 
     def _file(self, workspace: Path, session_id: str) -> Path:
         return workspace / ".nonoka" / _MARKS / f"{self._store_id}-{session_id}.json"
@@ -68,9 +71,9 @@ class MarkedUse:
                 if mark is None or mark.store_id == self._store_id:
                     continue
                 if self._is_held(mark):
-                    where = "this workspace" if directory == workspace else f"{str(directory)!r}"
-                    return f"session {mark.session_id!r} of the store {mark.store!r} is changing {where}"
-                file.unlink(missing_ok=True)
+                    where = "" if directory == workspace else f" in {str(directory)!r}"
+                    return f"session {mark.session_id!r} of the store {mark.store!r}{where}"
+                _remove(file)
         return None
 
     def _is_held(self, mark: Mark) -> bool:
@@ -86,6 +89,12 @@ def _around(workspace: Path, stop: Stop) -> Iterator[Path]:
         if ".nonoka" in directories and Path(above) != workspace:
             yield Path(above)
         directories[:] = [name for name in directories if name not in (".git", ".nonoka")]
+
+
+def _remove(file: Path) -> None:
+    # A mark that can't be removed, or whose workspace is gone, is a stale one: it is in nobody's way.
+    with contextlib.suppress(OSError):
+        file.unlink()
 
 
 def _read(file: Path) -> Mark | None:

@@ -103,7 +103,7 @@ def _tail(detail: SessionDetail) -> list[Span]:
     for event in told:
         spans = [*timeline.told(event), *timeline.ended()]
         text = shortened("".join(span.text for span in spans), 160)
-        if event.type in (EventType.MODEL_ANSWERED, EventType.SESSION_COMPLETED):
+        if event.type is EventType.MODEL_ANSWERED or (event.type is EventType.SESSION_COMPLETED and not text):
             text = event.type.value.replace("_", " ")
         if event.type is not EventType.CALL_STARTED or event is told[-1]:
             lines.append(Span(f"{clock_time(event.at)}  {text}\n", "dim"))

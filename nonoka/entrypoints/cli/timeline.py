@@ -62,7 +62,7 @@ class Timeline:
             **dict.fromkeys(STEP_EVENTS, self._step),
             EventType.SESSION_RESUMED: lambda event: self._line("resumed", "strong"),
             EventType.SESSION_PAUSED: lambda event: self._line("paused", "warn"),
-            EventType.SESSION_COMPLETED: lambda event: [],
+            EventType.SESSION_COMPLETED: self._completed,
             EventType.SESSION_FAILED: self._failed,
             EventType.SESSION_CANCELLED: lambda event: self._line("cancelled", "bad"),
             EventType.SESSION_ROLLED_BACK: self._rolled_back,
@@ -145,6 +145,10 @@ class Timeline:
         else:
             text = f"recovered: turn {turn} lost its worker ({counted(deaths, 'time')}); it is taken up again"
         return [*self._withdraw(), *self._line(text, "warn")]
+
+    def _completed(self, event: Event) -> list[Span]:
+        why = _text(event, "not_committed")
+        return self._line(f"its work is not committed: {printable(why)}", "bad") if why else []
 
     def _failed(self, event: Event) -> list[Span]:
         return self._line(f"failed: {_failure(event)}", "bad")

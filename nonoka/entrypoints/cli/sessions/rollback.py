@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from nonoka.app import as_worker
 from nonoka.engine import accept
 from nonoka.engine.ports import Ports
 from nonoka.engine.rollback import find_target
@@ -18,7 +19,6 @@ from nonoka.entrypoints.cli.session_ids import session_ids
 from nonoka.entrypoints.cli.statuses import next_steps
 from nonoka.entrypoints.cli.stores import must_exist
 from nonoka.errors import UsageError
-from nonoka.records.commit import Standing
 from nonoka.records.event import Event, EventType
 from nonoka.records.runtime import RollbackRequest
 from nonoka.records.session import SessionStatus
@@ -63,7 +63,7 @@ async def _roll_back(settings: Settings, wanted: str, request: RollbackRequest, 
     async with Runner(settings=settings, own_process=True) as runner:
         ports = runner.ports
         session_id = (await ports.store.find_session(wanted)).session_id
-        _refuse_busy(session_id, await ports.store.standing(session_id))
+        await _refuse_busy(ports, session_id)
         if dry_run:
             return await _listed(ports, session_id, request)
         target = await find_target(ports.store, session_id, request)
@@ -76,8 +76,13 @@ async def _roll_back(settings: Settings, wanted: str, request: RollbackRequest, 
         return _tell(session_id, told)
 
 
-def _refuse_busy(session_id: str, standing: Standing) -> None:
-    if not standing.at_rest:
+async def _refuse_busy(ports: Ports, session_id: str) -> None:
+    if (await ports.store.standing(session_id)).at_rest:
+        return
+    # What a dead process held is settled first, as anybody would.
+    async with as_worker(ports, "sweep") as parts:
+        await parts.sweeper.sweep()
+    if not (await ports.store.standing(session_id)).at_rest:
         raise UsageError(f"session {session_id} is at work; first: nonoka sessions pause {session_id} --now")
 
 

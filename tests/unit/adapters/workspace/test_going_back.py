@@ -207,3 +207,23 @@ async def test_a_file_system_mounted_inside_gets_its_files_whole(
             for path, (mode, blob) in listed.items():
                 writer.write(path, mode, blob)
     assert tree_of(tmp_path / "out") == tree_of(workspace)
+
+
+async def test_what_is_done_on_other_branches_is_nothing_that_happened_in_a_linked_working_tree(
+    snapshots: GitSnapshots, workspace: Path, tmp_path: Path
+) -> None:
+    """People commit, fetch and change branches in the main one meanwhile; a commit or a tag made here counts."""
+    linked = tmp_path / "linked"
+    git(workspace, "worktree", "add", "--quiet", "-b", "mine", str(linked))
+    taken = await snapshots.take(linked, "s", "before")
+    git(workspace, "commit", "--quiet", "--allow-empty", "--message", "elsewhere")
+    git(workspace, "checkout", "--quiet", "-b", "other")
+    git(workspace, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert await snapshots.repository_changes(linked, taken.repository) is None
+    git(linked, "tag", "here")
+    said = await snapshots.repository_changes(linked, taken.repository)
+    assert said == "tag here is new"
+    git(linked, "commit", "--quiet", "--allow-empty", "--message", "here")
+    said = await snapshots.repository_changes(linked, taken.repository)
+    assert said is not None
+    assert "branch mine was" in said

@@ -6,7 +6,7 @@ import asyncio
 
 import dramatiq
 
-from nonoka.adapters.brokers.queue_names import QUEUE, TURN_ACTOR
+from nonoka.adapters.brokers.queue_names import QUEUE, STEP_ACTOR, TURN_ACTOR
 from workers.middleware import WorkerLife
 
 
@@ -15,9 +15,18 @@ def declare_actors(broker: dramatiq.Broker, life: WorkerLife) -> None:
 
     async def react_turn(task_id: str) -> None:
         """Run one turn of a conversation: load, execute, checkpoint, enqueue the next."""
-        try:
-            await life.run(task_id)
-        except asyncio.CancelledError:
-            return  # the worker stops; what was held is handed back
+        await _run(life, task_id)
+
+    async def plan_step(task_id: str) -> None:
+        """Run one step of a plan, or one item of it: load, execute, checkpoint, enqueue what is ready by it."""
+        await _run(life, task_id)
 
     dramatiq.actor(broker=broker, queue_name=QUEUE, actor_name=TURN_ACTOR)(react_turn)
+    dramatiq.actor(broker=broker, queue_name=QUEUE, actor_name=STEP_ACTOR)(plan_step)
+
+
+async def _run(life: WorkerLife, task_id: str) -> None:
+    try:
+        await life.run(task_id)
+    except asyncio.CancelledError:
+        return  # the worker stops; what was held is handed back

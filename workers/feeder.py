@@ -8,7 +8,7 @@ import dramatiq
 from dramatiq.middleware import Middleware
 
 from nonoka.adapters.brokers.in_process import InProcessBroker, WakeUp
-from nonoka.adapters.brokers.queue_names import TURN_ACTOR
+from nonoka.adapters.brokers.queue_names import actor_of
 from nonoka.engine.ports import Ports
 from nonoka.engine.task import TaskRunner
 from nonoka.ports.broker import Broker
@@ -47,7 +47,7 @@ class InProcessQueue:
         return None
 
     def _push(self, task_id: str) -> None:
-        self._broker.get_actor(TURN_ACTOR).send(task_id)
+        self._broker.get_actor(actor_of(task_id)).send(task_id)
 
 
 class Feeder:

@@ -21,6 +21,8 @@ from nonoka.records.step import StepError
 from nonoka.records.step_run import WHOLE, StepRun
 
 PLAN_FAILED = "plan_failed"
+#: What every checkpoint keeps of a failure's message, in characters.
+TOLD = 1_000
 
 
 def plan_of(draft: Draft) -> PlanDraft:
@@ -50,7 +52,7 @@ def fail_plan(draft: Draft, run: StepRun) -> list[StepRun]:
     """The plan fails for this step's failure: what never began is skipped; returns that."""
     plan = plan_of(draft)
     if plan.progress.failed_step is None:
-        plan.note(failed_step=run.step, error_type=run.error_type, message=run.message)
+        plan.note(failed_step=run.step, error_type=run.error_type, message=(run.message or "")[:TOLD])
     if plan.in_finally(run):
         return []
     return _skip_unbegun(draft)

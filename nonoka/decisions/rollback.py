@@ -17,6 +17,10 @@ from nonoka.records.runtime import RollbackRequest
 from nonoka.records.signal import Signal
 from nonoka.records.workspace import Rollback, SnapshotTaken
 
+#: A plan has steps, not turns.
+OF_A_PLAN = (
+    "it runs a plan, which has no turns to go back to; a step is run again by: nonoka sessions retry --from STEP"
+)
 #: How many files an event names.
 FILES_SHOWN = 50
 
@@ -38,7 +42,9 @@ class Target(Record):
 def ask_rollback(draft: Draft, signal: Signal) -> None:
     """The session's task will do it, unless the session is at work."""
     to = signal.payload.get("to")
-    if not allows(draft.state.status, SessionEvent.ROLL_BACK):
+    if draft.view.index.kind == "plan":
+        _refused(draft, OF_A_PLAN)
+    elif not allows(draft.state.status, SessionEvent.ROLL_BACK):
         _refused(draft, f"the session is {draft.state.status.value}; pause or cancel it first")
     elif draft.runtime.rollback is None:
         request = RollbackRequest(to=None if to is None else int(str(to)), force="force" in signal.payload)

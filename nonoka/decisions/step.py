@@ -225,7 +225,7 @@ def finish(draft: Draft, outcome: StepOutcome) -> None:
             return
         plan_flow.fail(draft, run, outcome)
         if outcome.error_type == "limit_reached":
-            plan_flow.settle(draft, plan_flow.fail_plan(draft, plan.run(run.step)))
+            plan_flow.settle(draft, plan_flow.fail_plan(draft, with_error(run, outcome)))
     else:
         plan_flow.complete(draft, run, outcome.value)
     draft.finish_task(next_turn=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nonoka.decisions.rollback import Target, before_its_fork, no_such_turn, target_of
+from nonoka.decisions.rollback import OF_A_PLAN, Target, before_its_fork, no_such_turn, target_of
 from nonoka.engine.accept import worktree_of, worktree_path
 from nonoka.engine.ports import Ports
 from nonoka.errors import UsageError
@@ -26,6 +26,8 @@ async def fork(
     working tree of the repository there. Raises UsageError, WorkspaceError.
     """
     detail = await ports.store.detail(session_id)
+    if detail.index.kind == "plan":
+        raise UsageError(f"session {session_id} can't be forked: {OF_A_PLAN}")
     entries = detail.state.memory_entries
     target = target_of(turn, entries, await ports.store.snapshots_of(session_id))
     if target is None:

@@ -9,6 +9,7 @@ from nonoka.engine.ports import Ports
 from nonoka.errors import UnknownSession
 from nonoka.records.commit import NewSession, SessionView
 from nonoka.records.event import EventType, NewEvent
+from nonoka.records.plan import Step
 from nonoka.records.runtime import RuntimeLimits, RuntimeUsage, SessionRuntimeState
 from nonoka.records.session import SessionIndex, SessionState, SessionStatus
 from nonoka.records.step import StepError, StepOutcome, StepValueGot
@@ -19,12 +20,14 @@ _ENDED = (SessionStatus.COMPLETED, SessionStatus.FAILED, SessionStatus.CANCELLED
 _FIGURES = ("model_turns", "tool_calls", "input_tokens", "output_tokens", "total_tokens", "cost_usd")
 
 
-def new_child(ports: Ports, view: SessionView, run: StepRun, agent_name: str, task: str) -> NewSession:
-    """The session as it is stored: in the parent's workspace, within what is left of the parent's budget.
+def new_child(ports: Ports, view: SessionView, run: StepRun, step: Step, task: str) -> NewSession:
+    """The session as it is stored: in the parent's workspace, within what is left of the parent's budget and time.
 
     Raises AgentUnloadable.
     """
+    agent_name = step.agent or ""
     agent = ports.agents.load(agent_name)
+    left = limits_left(agent.limits, view.state.runtime_state, ports.clock.now_ms())
     session_id, now, parent = ports.clock.new_id(), ports.clock.now_ms(), view.index
     model = parent.model if agent.model is None else ports.models.normalized(agent.model)
     prompt = clean_text(task)
@@ -44,7 +47,7 @@ def new_child(ports: Ports, view: SessionView, run: StepRun, agent_name: str, ta
         state=SessionState(
             session_id=session_id,
             start_time=now,
-            runtime_state=SessionRuntimeState(limits=limits_left(agent.limits, view.state.runtime_state, now)),
+            runtime_state=SessionRuntimeState(limits=_timed(left, step.timeout_s)),
         ),
         prompt=prompt,
         events=(
@@ -52,6 +55,13 @@ def new_child(ports: Ports, view: SessionView, run: StepRun, agent_name: str, ta
             NewEvent(type=EventType.PROMPT_ACCEPTED, data={"position": 0}),
         ),
     )
+
+
+def _timed(limits: RuntimeLimits, timeout_s: float | None) -> RuntimeLimits:
+    if timeout_s is None:
+        return limits
+    wall_s = timeout_s if limits.session_max_wall_s is None else min(timeout_s, limits.session_max_wall_s)
+    return limits.model_copy(update={"session_max_wall_s": wall_s})
 
 
 def limits_left(own: RuntimeLimits, parent: SessionRuntimeState, now: int) -> RuntimeLimits:

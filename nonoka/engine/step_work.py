@@ -110,7 +110,7 @@ class StepWork:
             name = self.view.index.model
             return PromptRun(prompt=as_text(prompt), output=schema, shown=_shown(prompt), name=name)
         try:
-            child = new_child(self.ports, self.view, self._run, step.agent or "", as_text(given))
+            child = new_child(self.ports, self.view, self._run, step, as_text(given))
         except UsageError as error:
             return StepError(error_type="agent_unloadable", message=str(error))
         return ChildRun(child=child, shown=_shown(given))

@@ -90,7 +90,7 @@ class TaskRunner:
     async def _run_claimed(self, committed: Committed) -> None:
         with self._running.entered(committed.claim) as running:
             try:
-                runner = self._steps if committed.view.index.kind == "plan" else self._turns
+                runner = self._steps if committed.view.plan is not None else self._turns
                 done = await runner.run(committed, await self._agent(committed), running)
             except asyncio.CancelledError:
                 await self._stop(running)

@@ -67,6 +67,11 @@ def task_id_of(session_id: str, key: str) -> str:
     return f"{session_id}/{key}"
 
 
+def key_of_task(task_id: str) -> str:
+    """The key of a task, from its id."""
+    return task_id.partition("/")[2]
+
+
 def session_of(task_id: str) -> str:
     """The session of a task, from its id."""
     return task_id.partition("/")[0]

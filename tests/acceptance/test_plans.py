@@ -65,6 +65,9 @@ def test_a_failed_plan_is_mended_and_retried_and_what_was_done_stays(nonoka: Pro
     assert again.returncode == 0, again.stderr
     found = nonoka.show(session_id)
     assert (found["kind"], found["status"], found["result"]) == ("plan", "completed", {"said": "hi\n", "end": 0})
+    for words in (["rollback", session_id, "--to", "1"], ["fork", session_id, "--at", "1"]):
+        refused = nonoka("sessions", *words)
+        assert (refused.returncode, "nonoka sessions retry --from STEP" in refused.stderr) == (2, True)
     steps = {step["step_id"]: step for step in found["steps"]}
     assert (steps["plan:1/step:say"]["attempt"], steps["plan:1/step:need"]["attempt"]) == (1, 2)
     assert steps["plan:1/step:each/item:1"]["result"]["output"] == "2\n"

@@ -497,3 +497,21 @@ async def test_a_pause_and_a_resume_reach_the_sessions_of_a_plans_agents(tmp_pat
         done = await here.resume(session_id)
     assert (done.status, done.outputs) == (SessionStatus.COMPLETED, {"next": "next"})
     assert world.ran == ["in the child", "in the child", "next"]
+
+
+async def test_a_step_whose_session_is_deleted_has_failed(tmp_path: Path, world: World) -> None:
+    model = ScriptedModel([asks("hold", name="in the child"), "never"])
+    kid = Agent("kid", "Do it.", tools=[hold])
+    async with runner(tmp_path, model, agents=[kid]) as here:
+        plan = Plan(name="test", steps=(Step(id="kid", agent="kid", task="do it", timeout_s=60),))
+        session_id, claimed = await here.create_plan(plan, agent=AGENT)
+        work = asyncio.create_task(here.work_on(session_id, claimed))
+        await world.waiting.wait()
+        child = (await rows(here, session_id))["kid"].child or ""
+        assert (await here.get_state(child)).runtime_state.limits.session_max_wall_s == 60
+        await here.stop()
+        await work
+        await here.ports.store.delete_session(child)
+        done = await here.resume(session_id)
+    assert done.error is not None
+    assert "child_deleted" in (done.error.message or "")

@@ -258,7 +258,7 @@ class World:
         return next(one for one in (*self.plan.steps, *self.plan.finally_steps) if one.id == run.step)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(plan=plans(), data=st.data())
 def test_a_plan_comes_to_its_end_whoever_dies_and_whatever_fails(plan: Plan, data: st.DataObject) -> None:
     """Order respects dependencies, counts agree with the rows, and every step is terminal at the end."""

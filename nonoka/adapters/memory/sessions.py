@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from nonoka.adapters.memory.inbox import add_signal
 from nonoka.adapters.memory.tables import Tables
-from nonoka.adapters.memory.writes import claim_task, make_session
+from nonoka.adapters.memory.writes import claim_task, make_session, wake_for
 from nonoka.errors import KeyTaken, StoreError
 from nonoka.ports.store import Decide
 from nonoka.records.commit import Changes, Committed, NewSession, NewSignal
 from nonoka.records.session import SessionIndex
-from nonoka.records.task import TaskStatus
+from nonoka.records.task import TaskStatus, session_end
 
 
 class MemorySessions:
@@ -38,6 +38,7 @@ class MemorySessions:
             if task.status is TaskStatus.RUNNING:
                 raise StoreError(f"task {task.task_id!r} is running; cancel session {session_id} first")
         self._tables.drop(session_id)
+        wake_for(self._tables, session_end(session_id))
 
     async def add_signal(self, session_id: str, signal: NewSignal) -> int:
         """See the port. Raises UnknownSession."""

@@ -98,19 +98,26 @@ def _write_plan(tables: Tables, rows: SessionRows, changes: PlanChanges) -> None
 def _reach_others(tables: Tables, session_id: str, changes: Changes) -> tuple[str, ...]:
     """What the commit means to other sessions is written; returns the tasks that are ready by it."""
     for sent in changes.sent:
-        with tables.writing(sent.session_id) as other:
-            add_signal(tables, other, sent.signal)
+        if sent.session_id in tables.sessions:
+            with tables.writing(sent.session_id) as other:
+                add_signal(tables, other, sent.signal)
     reached = []
     if changes.child is not None:
         born, first = make_session(tables, changes.child)
         tables.put(born)
         reached += [first.task_id] if first is not None else []
-    for other, task in list(tables.all_tasks()) if changes.ends_session else ():
-        if task.status is TaskStatus.WAITING and task.waits_for == session_end(session_id):
-            with tables.writing(other.index.session_id) as written:
-                written.tasks[task.task_id] = woken(task)
-            reached.append(task.task_id)
+    if changes.ends_session:
+        reached += wake_for(tables, session_end(session_id))
     return tuple(reached)
+
+
+def wake_for(tables: Tables, waits_for: str) -> list[str]:
+    """Every task that waits for this is ready; returns them."""
+    found = [task for _, task in tables.all_tasks() if task.waits_for == waits_for]
+    for task in found:
+        with tables.writing(task.session_id) as rows:
+            rows.tasks[task.task_id] = woken(task)
+    return [task.task_id for task in found]
 
 
 def free_workspace(tables: Tables, rows: SessionRows, task_id: str) -> tuple[str, ...]:

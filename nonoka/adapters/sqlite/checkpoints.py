@@ -49,6 +49,11 @@ def status(db: sqlite3.Connection, session_id: str) -> str:
     return str(row["status"])
 
 
+def exists(db: sqlite3.Connection, session_id: str) -> bool:
+    """Whether there is such a session; it may have been deleted."""
+    return db.execute(_Q["status"], {"session_id": session_id}).fetchone() is not None
+
+
 def delete(db: sqlite3.Connection, session_id: str) -> None:
     """The session is gone: every other table lets go of what refers to it."""
     db.execute(_Q["delete"], {"session_id": session_id})

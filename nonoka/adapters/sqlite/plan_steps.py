@@ -101,6 +101,11 @@ def with_child(db: sqlite3.Connection, session_id: str, plan: int) -> list[StepR
     return [_run(row) for row in db.execute(_Q["with_child"], {"session_id": session_id, "plan": plan})]
 
 
+def at_work(db: sqlite3.Connection, session_id: str) -> list[StepRun]:
+    """The rows that have a live task."""
+    return [_run(row) for row in db.execute(_Q["at_work"], {"session_id": session_id})]
+
+
 def of_plan(db: sqlite3.Connection, session_id: str, plan: int) -> list[tuple[StepRun, JsonValue]]:
     """All rows with what they brought, in the plan's order."""
     rows = db.execute(_Q["of_plan"], {"session_id": session_id, "plan": plan})

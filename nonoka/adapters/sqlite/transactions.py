@@ -144,7 +144,8 @@ def write(
 def _reach_others(db: sqlite3.Connection, session_id: str, changes: Changes, now: int) -> tuple[str, ...]:
     """What the commit means to other sessions is in this transaction; returns the tasks that are ready by it."""
     for sent in changes.sent:
-        inbox.add(db, sent.session_id, sent.signal, now)
+        if checkpoints.exists(db, sent.session_id):
+            inbox.add(db, sent.session_id, sent.signal, now)
     born = None if changes.child is None else making.make(db, changes.child, now)
     ended = tasks.wake_for(db, session_end(session_id)) if changes.ends_session else ()
     return ended if born is None else (born, *ended)

@@ -65,7 +65,7 @@ def command(
     the gravest: 1, then 3.
     """
     if sum(given is not None for given in (prompt, file, plan)) != 1:
-        raise click.UsageError("give it one of PROMPT, --file and --plan", context)
+        raise click.UsageError("give it one of PROMPT and --file, or --plan", context)
     if file is not None and key is not None:
         raise click.UsageError("--key names one session: it can't go with --file", context)
     if key is not None and not key.strip():

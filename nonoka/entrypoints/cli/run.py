@@ -70,7 +70,9 @@ def command(
     """
     if as_json and quiet:
         raise click.UsageError("--json and --quiet exclude each other", context)
-    if (prompt is None) == (plan is None):
+    if prompt is None and plan is None:
+        raise click.UsageError("Missing argument 'PROMPT|-'; or name a plan: --plan FILE", context)
+    if prompt is not None and plan is not None:
         raise click.UsageError("give it one of PROMPT and --plan", context)
     if wanted is not None and plan is not None:
         raise click.UsageError("--session gives a conversation its next prompt: --plan can't go with it", context)

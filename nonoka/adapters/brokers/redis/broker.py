@@ -9,7 +9,7 @@ from dramatiq.broker import MessageProxy
 from dramatiq.brokers import redis as dramatiq_redis
 from dramatiq.middleware import Middleware
 
-from nonoka.adapters.brokers.queue_names import QUEUE, TURN_ACTOR
+from nonoka.adapters.brokers.queue_names import QUEUE, actor_of
 from nonoka.adapters.brokers.redis.connection import connected
 from nonoka.adapters.brokers.redis.consumer import RedisConsumer
 
@@ -67,6 +67,6 @@ class RedisBroker(dramatiq_redis.RedisBroker):
         """This worker runs the task, without a message through Redis."""
         if self._consumer is None or self._worker is None:
             return
-        message: dramatiq.Message[Any] = self.get_actor(TURN_ACTOR).message(task_id)
+        message: dramatiq.Message[Any] = self.get_actor(actor_of(task_id)).message(task_id)
         self._consumer.give(message)
         self._worker.consumers[QUEUE].handle_message(MessageProxy(message))

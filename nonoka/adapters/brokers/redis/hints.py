@@ -9,7 +9,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from nonoka.adapters.brokers.queue_names import QUEUE, TURN_ACTOR
+from nonoka.adapters.brokers.queue_names import QUEUE, actor_of
 from nonoka.adapters.brokers.redis.keys import messages_key, queue_key
 from nonoka.ports.clock import Clock
 
@@ -139,7 +139,7 @@ def _message(task_id: str, message_id: str, now: int) -> str:
     return json.dumps(
         {
             "queue_name": QUEUE,
-            "actor_name": TURN_ACTOR,
+            "actor_name": actor_of(task_id),
             "args": [task_id],
             "kwargs": {},
             "options": {"redis_message_id": message_id},

@@ -51,3 +51,6 @@ WHERE session_id = :session_id AND plan = :plan ORDER BY place, item;
 
 -- name: of_session
 SELECT run_json, result_json FROM plan_steps WHERE session_id = :session_id ORDER BY plan, place, item;
+
+-- name: at_work
+SELECT run_json FROM plan_steps WHERE session_id = :session_id AND phase = 'tasked';

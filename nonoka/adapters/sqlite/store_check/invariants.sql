@@ -20,6 +20,16 @@ SELECT session_id, group_concat(task_id, ', ') AS about
 FROM tasks WHERE kind = 'turn' AND status IN ('ready', 'running', 'waiting')
 GROUP BY session_id HAVING COUNT(*) > 1;
 
+-- name: a step at work has a task
+SELECT p.session_id AS session_id, 'step ' || p.step || ' is at work, and no task runs it' AS about
+FROM plan_steps AS p
+WHERE p.phase = 'tasked'
+  AND NOT EXISTS (
+      SELECT 1 FROM tasks AS t
+      WHERE t.session_id = p.session_id AND t.status IN ('ready', 'running', 'waiting')
+        AND t.key = 'step:' || p.plan || ':' || p.step || CASE WHEN p.item < 0 THEN '' ELSE '/item:' || p.item END
+  );
+
 -- name: a running task has an owner
 SELECT t.session_id AS session_id, t.task_id || ' is held by ' || t.lease_owner || ', which nobody knows' AS about
 FROM tasks AS t

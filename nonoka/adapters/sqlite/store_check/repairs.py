@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from nonoka.adapters.sqlite import cli_sessions, events, tasks
+from nonoka.adapters.sqlite import cli_sessions, events, plan_steps, tasks
 from nonoka.decisions.titles import title_of
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.session import SessionIndex
@@ -44,6 +44,14 @@ def _keep_one_turn(db: sqlite3.Connection, session_ids: Sequence[str], now_ms: i
                 tasks.close(db, task.task_id)
         _tell(db, session_id, f"it had {len(turns)} turns at once; {kept.key} is left", now_ms)
     return "each has one left, the one that runs or else the first"
+
+
+def _give_steps_their_tasks(db: sqlite3.Connection, session_ids: Sequence[str], now_ms: int) -> str:
+    for session_id in session_ids:
+        for run in plan_steps.at_work(db, session_id):
+            tasks.open_step(db, session_id, run.key, now_ms)
+        _tell(db, session_id, "a step of its plan was at work without a task", now_ms)
+    return "each has its task again"
 
 
 def _let_leases_run_out(db: sqlite3.Connection, session_ids: Sequence[str], now_ms: int) -> str:
@@ -98,7 +106,8 @@ def _index_from_what_is_left(db: sqlite3.Connection, session_id: str, now_ms: in
     at = made["at"] if made else now_ms
     return SessionIndex(
         session_id=session_id,
-        title=title_of(said["content"] if said else ""),
+        kind="plan" if "plan" in known else "react",
+        title=title_of(said["content"] if said else str(known.get("plan", ""))),
         working_dir=str(known.get("working_dir", ".")),
         agent=str(known.get("agent", "default")),
         model=str(known.get("model", "unknown")),
@@ -117,6 +126,7 @@ REPAIRS: dict[str, Repair] = {
     "a session that goes on has a task": _give_a_task,
     "a session that has ended waits for nothing": _close_waiting,
     "a session has one live turn": _keep_one_turn,
+    "a step at work has a task": _give_steps_their_tasks,
     "a running task has an owner": _let_leases_run_out,
     "the status beside a state is the state's": _take_the_state_s_status,
     "every session can be found": _list_again,

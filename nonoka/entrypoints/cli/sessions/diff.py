@@ -15,6 +15,8 @@ from nonoka.entrypoints.cli.options import with_settings
 from nonoka.entrypoints.cli.session_ids import session_ids
 from nonoka.entrypoints.cli.stores import must_exist
 from nonoka.errors import UsageError
+from nonoka.ports.store import ReadStore
+from nonoka.records.session import SessionIndex
 from nonoka.settings import Settings
 
 
@@ -45,15 +47,22 @@ def command(*, settings: Settings, wanted: str, turn: int, names: bool) -> int:
 async def _diff(settings: Settings, wanted: str, turn: int, *, names: bool) -> bytes:
     async with open_ports(settings) as ports:
         index = await ports.store.find_session(wanted)
-        entries = await ports.store.conversation(index.session_id)
-        target = target_of(turn, entries, await ports.store.snapshots_of(index.session_id))
-        if target is None:
-            raise UsageError(f"the conversation of {index.session_id} has no turn {turn}")
-        if target.snapshot_id is None:
+        since = await _since(ports.store, index, turn)
+        if since is None:
             say(f"nonoka: the session has changed nothing in {index.working_dir} since")
             return b""
         workspace = Path(index.working_dir)
         if not names:
-            return await ports.snapshots.diff(workspace, target.snapshot_id)
-        changes = await ports.snapshots.changes(workspace, target.snapshot_id)
+            return await ports.snapshots.diff(workspace, since)
+        changes = await ports.snapshots.changes(workspace, since)
         return "".join(f"{change.kind:<8} {change.path}\n" for change in changes).encode()
+
+
+async def _since(store: ReadStore, index: SessionIndex, turn: int) -> str | None:
+    taken = await store.snapshots_of(index.session_id)
+    if index.kind == "plan":
+        return next((one.snapshot_id for one in taken if one.why == "before_call"), None)
+    target = target_of(turn, await store.conversation(index.session_id), taken)
+    if target is None:
+        raise UsageError(f"the conversation of {index.session_id} has no turn {turn}")
+    return target.snapshot_id

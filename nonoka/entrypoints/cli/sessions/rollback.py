@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from nonoka.app import as_worker
+from nonoka.decisions.rollback import OF_A_PLAN
 from nonoka.engine import accept
 from nonoka.engine.ports import Ports
 from nonoka.engine.rollback import find_target
@@ -62,7 +63,10 @@ def command(*, settings: Settings, wanted: str, turn: int | None, undo: bool, dr
 async def _roll_back(settings: Settings, wanted: str, request: RollbackRequest, *, dry_run: bool) -> int:
     async with Runner(settings=settings, own_process=True) as runner:
         ports = runner.ports
-        session_id = (await ports.store.find_session(wanted)).session_id
+        index = await ports.store.find_session(wanted)
+        session_id = index.session_id
+        if index.kind == "plan":
+            raise UsageError(f"session {session_id} can't be rolled back: {OF_A_PLAN}")
         await _refuse_busy(ports, session_id)
         if dry_run:
             return await _listed(ports, session_id, request)

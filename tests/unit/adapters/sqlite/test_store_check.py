@@ -32,6 +32,12 @@ BREACHES = [
         "INSERT INTO tasks (task_id, session_id, kind, key, status) "
         "VALUES ('S/turn:7', 'S', 'turn', 'turn:7', 'ready')",
     ),
+    (
+        "a step at work has a task",
+        "INSERT INTO plan_steps (session_id, plan, step, item, place, status, phase, run_json) "
+        "VALUES ('S', 1, 'a', 2, 0, 'running', 'tasked', "
+        '\'{"plan": 1, "step": "a", "item": 2, "status": "running", "phase": "tasked"}\')',
+    ),
     ("a running task has an owner", "DELETE FROM workers"),
     (
         "the status beside a state is the state's",

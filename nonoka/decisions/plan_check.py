@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from pydantic import JsonValue
 
-from nonoka.decisions.json_schema_check import schema_faults
+from nonoka.decisions.json_schema import schema_faults
 from nonoka.decisions.plan_fault import Fault, Path, nearest
 from nonoka.decisions.plan_graph import LOOSE, Dependencies, Graph, step_dependencies
 from nonoka.decisions.plan_inputs import input_faults
@@ -167,7 +167,8 @@ def _output_faults(step: Step, place: Path) -> Iterator[Fault]:
     if step.output is None or _has_references(step.output):
         return
     for path, message in schema_faults(step.output, (*place, "output")):
-        yield Fault(path, f"step {step.id!r}: output is no JSON Schema: {message}")
+        told = Fault(path[len(place) + 1 :], message)
+        yield Fault(path, f"step {step.id!r}: output is no JSON Schema: {told}")
 
 
 def _has_references(value: JsonValue) -> bool:

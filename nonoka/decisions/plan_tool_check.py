@@ -23,7 +23,8 @@ def argument_faults(step: Step, tool: str, tools: Mapping[str, JsonObject], plac
             (*place, "tool"), f"step {step.id!r}: there is no tool {tool!r}{nearest(tool, tools) or there}"
         )
         return
-    for path, message in mismatches(opened(step.args), schema, (*place, "args")):
+    # a format is the tool's own to judge: pydantic takes a UUID without dashes, the format's definition doesn't
+    for path, message in mismatches(opened(step.args), schema, (*place, "args"), formats=False):
         argument = written(path[len(place) + 1 :])
         yield Fault(path, f"step {step.id!r}: {tool}: {f'{argument}: ' if argument else ''}{message}")
 

@@ -13,6 +13,7 @@ from nonoka.agents.agent import Agent
 from nonoka.agents.plain_value import plain_value
 from nonoka.agents.plan_tools import plan_tools
 from nonoka.agents.tool import Tool
+from nonoka.decisions.json_schema import schema_faults
 from nonoka.decisions.plan_references import (
     INDEX,
     INPUTS,
@@ -40,6 +41,7 @@ from nonoka.records.tool import CallResult, CallStart, Effect
 MAX_RESULT_BYTES = 8 * 1024 * 1024
 #: What the event that a step begins shows of its arguments.
 SHOWN_CHARACTERS = 2_000
+_FAULTS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,7 @@ class StepWork:
         if step.kind == "tool":
             return self._tool_with(given)
         if isinstance(given, list):
-            prompt, output = given
-            schema = output if isinstance(output, dict) else None
-            name = self.view.index.model
-            return PromptRun(prompt=as_text(prompt), output=schema, shown=_shown(prompt), name=name)
+            return self._prompt_with(*given)
         try:
             child = new_child(self.ports, self.view, self._run, step, as_text(given))
         except UsageError as error:
@@ -142,6 +141,15 @@ class StepWork:
         )
         found = await execution.brought(prepared.values)
         return _kept(found.value) if isinstance(found, Brought) else _failed(found)
+
+    def _prompt_with(self, prompt: JsonValue, output: JsonValue) -> PromptRun | StepError:
+        schema = output if isinstance(output, dict) else None
+        # one without references was checked before the plan was stored
+        if schema != self._step.output and (faults := schema_faults(schema)):
+            told = "; ".join(map(str, faults[:_FAULTS_SHOWN]))
+            return StepError(error_type="invalid_arguments", message=f"output is no JSON Schema: {told}")
+        name = self.view.index.model
+        return PromptRun(prompt=as_text(prompt), output=schema, shown=_shown(prompt), name=name)
 
     def _tool_with(self, args: JsonValue) -> ToolRun | StepError:
         tool = plan_tools(self.agent).get(self._step.tool or "")

@@ -13,6 +13,7 @@ import pytest
 import nonoka
 
 ROOT = Path(__file__).parents[2]
+HEAVY = {"pydantic_ai", "openai", "dramatiq", "redis", "yaml", "rich", "docstring_parser", "jsonschema", "regex"}
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -42,9 +43,18 @@ def test_importing_nonoka_loads_nothing_else() -> None:
     ["import nonoka.runner", "import nonoka.app", "from nonoka import Agent, tool, Runner, Plan, Step, ref"],
 )
 def test_the_python_face_does_not_load_the_heavy_libraries(statement: str) -> None:
-    """Models, Dramatiq, YAML and rich are loaded where they are used."""
-    heavy = {"pydantic_ai", "openai", "dramatiq", "redis", "yaml", "rich", "docstring_parser"}
-    assert not heavy & loaded_by(statement)
+    """Models, Dramatiq, YAML, rich and jsonschema are loaded where they are used."""
+    assert not HEAVY & loaded_by(statement)
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["sessions", "list", "--db", "none.db"]])
+def test_a_look_does_not_load_the_heavy_libraries(arguments: list[str], tmp_path: Path) -> None:
+    """Whoever asks only what there is waits for none of them."""
+    given = [str(tmp_path / each) if each == "none.db" else each for each in arguments]
+    statement = f"import sys\nfrom nonoka.entrypoints.cli.main import main\nsys.argv[1:] = {given}\nmain()"
+    loaded = loaded_by(statement)
+    assert "nonoka.entrypoints.cli.main" in loaded
+    assert not HEAVY & loaded
 
 
 def test_the_public_names_are_these() -> None:

@@ -387,6 +387,18 @@ async def test_a_model_is_asked_again_until_its_answer_fits(tmp_path: Path, worl
     assert (done.usage.model_turns, found["ask"].attempt) == (2, 1)
 
 
+async def test_an_output_that_becomes_no_schema_fails_its_step_before_a_model_is_asked(
+    tmp_path: Path, world: World
+) -> None:
+    """What a reference brings into a schema is known only then; no other attempt would change it."""
+    model = ScriptedModel(['"x"'])
+    async with runner(tmp_path, model) as here:
+        done, found = await run_of(here, step("a"), Step(id="ask", prompt="?", output={"type": "${a}"}))
+    assert (done.status, found["ask"].error_type) == (SessionStatus.FAILED, "invalid_arguments")
+    assert 'type: is "a", not one of' in found["ask"].message
+    assert model.requests == []
+
+
 async def test_an_agents_step_is_a_session_of_its_own(tmp_path: Path, world: World) -> None:
     """Linked both ways, within what is left of the plan's budget; what it used counts for the plan."""
     model = ScriptedModel([asks("do", name="in the child"), "it is done"])

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Iterator
 
 from nonoka.agents.builtin.content_kind import SNIFFED_BYTES, not_text
-from nonoka.agents.builtin.pattern import MATCH_S, Pattern, TooSlow
 from nonoka.agents.builtin.tree import CLOSED, below, entries, shown, start_of
 from nonoka.agents.context import ToolContext
 from nonoka.agents.tool import tool
 from nonoka.agents.workspace_files import WorkspaceFiles
+from nonoka.decisions.pattern import MATCH_S, Pattern, TooSlow
 from nonoka.errors import ToolFailure
 
 MAX_MATCHES = 200

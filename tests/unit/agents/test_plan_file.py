@@ -12,7 +12,7 @@ from nonoka.agents.plan_document import document_of, plan_schema
 from nonoka.agents.plan_file import plan_from_text, values_from_text
 from nonoka.agents.plan_tools import agent_complaints, argument_schemas, plan_tools
 from nonoka.agents.registry import Registry
-from nonoka.decisions.json_schema_check import schema_faults
+from nonoka.decisions.json_schema import schema_faults
 from nonoka.decisions.plan_check import demand_sound
 from nonoka.decisions.plan_references import ref
 from nonoka.errors import ExpressionInvalid, PlanInvalid

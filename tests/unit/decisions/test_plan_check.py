@@ -85,7 +85,7 @@ def test_all_faults_are_told_at_once() -> None:
         (read("b", depends_on=("a", "a?")), "steps[1].depends_on[0]", "more than once"),
         (read("b", depends_on=("end",)), "steps[1].depends_on[0]", "finally"),
         (read("b", depends_on=("b",)), "steps[1]", "b -> b"),
-        ({"id": "b", "prompt": "p", "output": {"type": "text"}}, "steps[1].output.type", "no type 'text'"),
+        ({"id": "b", "prompt": "p", "output": {"type": "text"}}, "steps[1].output.type", 'type: is "text", not'),
         ({"id": "b", "prompt": "p", "output": {"$ref": "#/$defs/x"}}, "steps[1].output.$ref", "nowhere"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A regular expression that a model wrote, made safe to run in a worker. Used by search.py.
+"""A regular expression that a model wrote, made safe to run in a worker. Used by search.py, json_schema_checker.
 
 It is matched by the ``regex`` library, because that takes a timeout for each match: ``re`` can neither be
 interrupted nor ended, and a pattern such as ``(x+x+)+y`` would hold the whole process for ever.

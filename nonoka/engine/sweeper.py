@@ -114,11 +114,13 @@ class Sweeper:
             await self._ports.broker.send(task_id_of(claim.session_id, committed.changes.next_key))
 
     async def _remove_dead_workers(self, found: _Findings) -> None:
+        others = [w for w in await self._ports.store.workers() if w.worker_id != self._worker_id]
+        dead = [worker for worker in others if self._ports.processes.liveness(worker) is Liveness.DEAD]
+        if not dead:
+            return  # what all of them run, a thousand rows perhaps, is read only for those that can be removed
         running = {claim.task.lease_owner for claim in await self._ports.store.running_claims()}
-        for worker in await self._ports.store.workers():
-            if worker.worker_id in running or worker.worker_id == self._worker_id:
-                continue
-            if self._ports.processes.liveness(worker) is Liveness.DEAD:
+        for worker in dead:
+            if worker.worker_id not in running:
                 await self._remove(worker, found)
 
     async def _remove(self, worker: Worker, found: _Findings) -> None:

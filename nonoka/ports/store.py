@@ -38,6 +38,9 @@ Decide = Callable[[SessionView], Changes]
 
 #: How long a claim holds unless it is renewed (design: 30 s).
 LEASE_MS = 30_000
+#: How long another's task must have been due before a session gives way to it. A free thread takes it sooner; and
+#: one that gave way to what is on its way to such a thread would have the next give way to it in its turn.
+GIVE_WAY_MS = 100
 #: More than any task that can be claimed has cost.
 ANY_DEATHS = 1_000
 
@@ -84,7 +87,7 @@ class TaskStore(Protocol):
 
         Renews the lease. ``durable`` makes it and all before it survive a power cut. ``then_claim``: the
         task that becomes ready in this commit is claimed by the same worker in it, with these changes; with
-        ``give_way`` only if no other task is due.
+        ``give_way`` only if no other session's task has been due for ``GIVE_WAY_MS``.
         Raises ClaimLost. Once begun it is carried through even if the caller is cancelled.
         """
 

@@ -9,7 +9,7 @@ import pytest
 from nonoka.decisions.recovery import release_lost
 from nonoka.decisions.retry import resend_after_ms
 from nonoka.decisions.turn import begin
-from nonoka.ports.store import LEASE_MS, Store
+from nonoka.ports.store import GIVE_WAY_MS, LEASE_MS, Store
 from nonoka.records.commit import Changes, SessionView, TaskOutcome
 from nonoka.records.event import EventType
 from nonoka.records.memory import MemoryRole
@@ -337,17 +337,23 @@ async def test_without_a_next_turn_there_is_no_next_claim(store: Store, clock: M
 async def test_who_gives_way_leaves_its_next_turn_to_the_queue_while_others_wait(
     store: Store, clock: ManualClock
 ) -> None:
-    """It is ready, behind what was due before it; what waits for its time is no reason."""
+    """It is ready, behind what was due before it; what waits for its time, or is due just now, is no reason."""
     session_id, claim = await claimed(store, clock)
     await store.add_signal(session_id, message())
     waits, other = await claimed(store, clock)
     await store.commit(other, writing(released(clock.now_ms() + 60_000)))
     waiting = await created(store, clock)
 
+    clock.advance_ms(GIVE_WAY_MS - 1)
+    done = await store.commit(claim, answering(answer()), then_claim=deciding(begin), give_way=True)
+    assert done.next_claim is not None
+    claim = done.next_claim
+    await store.add_signal(session_id, message())
+    clock.advance_ms(1)
     done = await store.commit(claim, answering(answer()), then_claim=deciding(begin), give_way=True)
 
     assert done.next_claim is None
-    assert done.changes.next_key == "turn:2"
+    assert done.changes.next_key == "turn:3"
     assert [due.session_id for due in await store.mark_due(10)] == [waiting, session_id]
 
     await take(store, waiting)

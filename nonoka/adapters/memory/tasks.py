@@ -12,7 +12,7 @@ from nonoka.adapters.memory.writes import apply, claim_of, claim_task, wake_wait
 from nonoka.decisions.inbox import interrupts
 from nonoka.decisions.retry import resend_after_ms
 from nonoka.errors import ClaimLost, StoreError
-from nonoka.ports.store import ANY_DEATHS, LEASE_MS, Decide
+from nonoka.ports.store import ANY_DEATHS, GIVE_WAY_MS, LEASE_MS, Decide
 from nonoka.records.commit import Claim, Committed, DueTask, LostClaim, SessionView
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.session import SessionStatus
@@ -82,7 +82,9 @@ class MemoryTasks:
             if then_claim is None or done.changes.next_key is None:
                 return done
             following = rows.tasks[task_id_of(claim.session_id, done.changes.next_key)]
-            if give_way and any(task.session_id != claim.session_id for _, task in self._due(())):
+            since = self._tables.clock.now_ms() - GIVE_WAY_MS
+            others = (task for _, task in self._due(()) if task.session_id != claim.session_id)
+            if give_way and any(task.not_before <= since for task in others):
                 return done
             taken = claim_task(self._tables, rows, following, claim.worker_id, then_claim)
             return done.model_copy(update={"next_claim": taken.claim, "view": taken.view})

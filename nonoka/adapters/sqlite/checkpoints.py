@@ -18,9 +18,14 @@ def insert(db: sqlite3.Connection, state: SessionState) -> None:
     db.execute(_Q["insert"], _row(state))
 
 
-def update(db: sqlite3.Connection, state: SessionState) -> None:
-    """The session has a new checkpoint, its version one higher."""
-    db.execute(_Q["update"], _row(state))
+def update(db: sqlite3.Connection, state: SessionState) -> int:
+    """The session has a new checkpoint, its version one higher; returns that."""
+    return int(db.execute(_Q["update"], _row(state)).fetchone()["version"])
+
+
+def touch(db: sqlite3.Connection, session_id: str) -> int:
+    """The session's version is one higher, for what changed beside its state; returns it."""
+    return int(db.execute(_Q["touch"], {"session_id": session_id}).fetchone()["version"])
 
 
 def get(db: sqlite3.Connection, session_id: str) -> SessionState:

@@ -32,8 +32,9 @@ PATIENCE_S = 40.0
 WAIT_S = (0.0005, 0.002)
 
 
-#: How long the log grows before it is brought into the store's file: 4 MB of our pages.
-LOG_PAGES = 2_000
+#: How long the log grows before it is brought into the store's file: 16 MB of our pages. Who commits then waits
+#: for the disk: a quarter of the time of a thousand short turns at 4 MB, half of that at 16.
+LOG_PAGES = 8_000
 
 #: The files that this process must not open again.
 _abandoned: set[tuple[int, int]] = set()

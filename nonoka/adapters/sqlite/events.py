@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
+from nonoka.adapters.sqlite.json_text import json_text
 from nonoka.adapters.sqlite.queries import queries
 from nonoka.records.event import Event, EventType, NewEvent
 
@@ -25,7 +26,7 @@ def append(db: sqlite3.Connection, session_id: str, events: Sequence[NewEvent], 
                 "seq": seq,
                 "at": now,
                 "type": event.type.value,
-                "data_json": json.dumps(event.data, ensure_ascii=False),
+                "data_json": json_text(event.data),
             }
             for seq, event in enumerate(events, start=last + 1)
         ],

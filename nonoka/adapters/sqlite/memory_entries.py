@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from nonoka.adapters.sqlite.json_text import json_text
 from nonoka.adapters.sqlite.queries import queries
 from nonoka.records.memory import MemoryEntry, MemoryRole
 
 _Q = queries("memory_entries")
 
 
-def append(db: sqlite3.Connection, session_id: str, entries: Iterable[MemoryEntry]) -> None:
+def append(db: sqlite3.Connection, session_id: str, entries: Sequence[MemoryEntry]) -> None:
     """The entries are part of the conversation; a position that is taken is an error."""
+    if not entries:
+        return
     db.executemany(
         _Q["insert"],
         [
@@ -22,7 +25,7 @@ def append(db: sqlite3.Connection, session_id: str, entries: Iterable[MemoryEntr
                 "position": entry.position,
                 "role": entry.role.value,
                 "content": entry.content,
-                "metadata": json.dumps(entry.metadata, ensure_ascii=False),
+                "metadata": json_text(entry.metadata),
                 "tokens": entry.tokens,
             }
             for entry in entries

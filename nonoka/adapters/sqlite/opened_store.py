@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 from nonoka.adapters.sqlite import location, meta, schema
 from nonoka.adapters.sqlite.connection import Connection
+from nonoka.adapters.sqlite.known_views import KnownViews
 from nonoka.adapters.sqlite.place import Place
 from nonoka.errors import StoreFull
 from nonoka.ports.clock import Clock
@@ -34,6 +35,7 @@ class OpenedStore:
         self._writer = writer
         self._reader = reader
         self._place = Place(path)
+        self._known = KnownViews()
 
     @classmethod
     async def open(cls, path: Path, clock: Clock) -> Self:

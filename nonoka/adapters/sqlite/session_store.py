@@ -26,7 +26,7 @@ class SessionStorePart(OpenedStore):
             if claim_by is None or task_id is None:
                 return None
             first = decide or _nothing
-            return take(db, task_id, claim_by, first, now=now, lease_expires_at=self._lease())
+            return take(db, task_id, claim_by, first, now=now, lease_expires_at=self._lease())[0]
 
         return await self._write(work, durable=True)
 

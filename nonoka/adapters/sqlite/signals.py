@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from nonoka.adapters.sqlite.queries import queries
 from nonoka.decisions.inbox import interrupts
@@ -34,8 +34,10 @@ def undrained(db: sqlite3.Connection, session_id: str) -> tuple[Signal, ...]:
     return tuple(_signal(row) for row in db.execute(_Q["undrained"], {"session_id": session_id}))
 
 
-def drain(db: sqlite3.Connection, session_id: str, seqs: Iterable[int], now: int) -> None:
+def drain(db: sqlite3.Connection, session_id: str, seqs: Sequence[int], now: int) -> None:
     """These signals have had their effect."""
+    if not seqs:
+        return
     db.executemany(_Q["drain"], [{"session_id": session_id, "seq": seq, "now": now} for seq in seqs])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from nonoka.adapters.sqlite.queries import queries
 from nonoka.records.workspace import SnapshotTaken
@@ -11,8 +11,10 @@ from nonoka.records.workspace import SnapshotTaken
 _Q = queries("snapshots")
 
 
-def add(db: sqlite3.Connection, taken: Iterable[SnapshotTaken]) -> None:
+def add(db: sqlite3.Connection, taken: Sequence[SnapshotTaken]) -> None:
     """These are on record."""
+    if not taken:
+        return
     db.executemany(_Q["insert"], [snapshot.model_dump() for snapshot in taken])
 
 
@@ -31,7 +33,7 @@ def spare(db: sqlite3.Connection, taken_until: int, limit: int) -> list[int]:
     return [int(row["seq"]) for row in db.execute(_Q["spare"], {"taken_until": taken_until, "limit": limit})]
 
 
-def let_go(db: sqlite3.Connection, rows: Iterable[int], now: int) -> None:
+def let_go(db: sqlite3.Connection, rows: Sequence[int], now: int) -> None:
     """These are not needed any more; their rows stay, so that nobody takes a later one for them."""
     db.executemany(_Q["let_go"], [{"seq": seq, "now": now} for seq in rows])
 

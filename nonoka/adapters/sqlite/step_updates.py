@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from nonoka.adapters.sqlite.json_text import json_text
 from nonoka.adapters.sqlite.queries import queries
 from nonoka.records.step_update import StepUpdate
 
 _Q = queries("step_updates")
 
 
-def put(db: sqlite3.Connection, session_id: str, updates: Iterable[StepUpdate]) -> None:
+def put(db: sqlite3.Connection, session_id: str, updates: Sequence[StepUpdate]) -> None:
     """Each row replaces the older one of its step and type, and is the newest of the store."""
+    if not updates:
+        return
     db.executemany(
         _Q["put"],
         [
@@ -21,7 +24,7 @@ def put(db: sqlite3.Connection, session_id: str, updates: Iterable[StepUpdate]) 
                 "session_id": session_id,
                 "step_id": update.step_id,
                 "update_type": update.update_type,
-                "payload_json": json.dumps(update.payload, ensure_ascii=False),
+                "payload_json": json_text(update.payload),
             }
             for update in updates
         ],

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from typing import overload
 
 from nonoka.adapters.sqlite import checkpoints, events, meta, schema, signals, tasks, workers, workspace_locks
 from nonoka.adapters.sqlite.opened_store import OpenedStore
-from nonoka.adapters.sqlite.transactions import held_task, take, view_of, view_then, write
-from nonoka.errors import StoreError
-from nonoka.ports.store import ANY_DEATHS, Decide
+from nonoka.adapters.sqlite.transactions import (
+    held_task,
+    may_share_a_checkpoint,
+    save,
+    take,
+    view_of,
+    view_then,
+    write,
+)
+from nonoka.errors import ClaimLost, StoreError
+from nonoka.ports.store import ANY_DEATHS, GIVE_WAY_MS, Decide
 from nonoka.records.commit import Claim, Committed, DueTask, LostClaim, SessionView
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.task import Worker, task_id_of
@@ -44,7 +53,7 @@ class TaskStorePart(OpenedStore):
         agents_to_skip: Sequence[str] = (),
         most_deaths: int = ANY_DEATHS,
     ) -> Committed | None:
-        def work(db: sqlite3.Connection) -> Committed | None:
+        def work(db: sqlite3.Connection) -> tuple[Committed, int] | None:
             now = self._now()
             found = tasks.claimable(
                 db,
@@ -58,7 +67,7 @@ class TaskStorePart(OpenedStore):
                 return None
             return take(db, found, worker_id, decide, now=now, lease_expires_at=self._lease())
 
-        return await self._write_once_there_is_room(work)
+        return self._remembered(await self._write_once_there_is_room(work))
 
     async def commit(
         self,
@@ -69,20 +78,56 @@ class TaskStorePart(OpenedStore):
         then_claim: Decide | None = None,
         give_way: bool = False,
     ) -> Committed:
-        def work(db: sqlite3.Connection) -> Committed:
+        def work(db: sqlite3.Connection) -> tuple[Committed, int]:
             now, lease = self._now(), self._lease()
-            before = view_of(db, held_task(db, claim), now)
+            held = held_task(db, claim)
+            before = self._known.view(db, held, now) or view_of(db, held.task, now)
             changes = decide(before)
-            woken = write(db, claim, changes, now=now, lease_expires_at=lease)
-            view = view_then(db, before, changes)
-            stays = then_claim is not None and not (give_way and tasks.others_due(db, now, claim.session_id))
-            if then_claim is None or changes.next_key is None or not stays:
-                return Committed(claim=claim, view=view, changes=changes, woken=woken)
-            next_id = task_id_of(claim.session_id, changes.next_key)
-            taken = take(db, next_id, claim.worker_id, then_claim, now=now, lease_expires_at=lease, known=view)
-            return Committed(claim=claim, view=taken.view, changes=changes, next_claim=taken.claim, woken=woken)
+            goes_on = then_claim is not None and changes.next_key is not None
+            # The next task's claim has a state to write as well: once is enough for both.
+            unsaved = changes.state if goes_on and may_share_a_checkpoint(before, changes) else None
+            version = save(db, claim.session_id, changes, now) if unsaved is None else 0
+            written = write(db, claim, changes, now=now, lease_expires_at=lease)
+            done = Committed(
+                claim=claim,
+                view=view_then(db, before, changes, written.task),
+                changes=changes,
+                woken=written.woken,
+            )
+            if then_claim is None or changes.next_key is None:
+                return done, version
+            if give_way and tasks.others_due(db, now - GIVE_WAY_MS, claim.session_id):
+                return done, save(db, claim.session_id, changes, now) if unsaved is not None else version
+            taken, version = take(
+                db,
+                task_id_of(claim.session_id, changes.next_key),
+                claim.worker_id,
+                then_claim,
+                now=now,
+                lease_expires_at=lease,
+                known=done.view,
+                unsaved=unsaved,
+            )
+            return done.model_copy(update={"view": taken.view, "next_claim": taken.claim}), version
 
-        return await self._write_once_there_is_room(work, durable=durable)
+        try:
+            return self._remembered(await self._write_once_there_is_room(work, durable=durable))
+        except ClaimLost:
+            self._known.forget(claim)
+            raise
+
+    @overload
+    def _remembered(self, done: tuple[Committed, int]) -> Committed: ...
+    @overload
+    def _remembered(self, done: tuple[Committed, int] | None) -> Committed | None: ...
+    def _remembered(self, done: tuple[Committed, int] | None) -> Committed | None:
+        """What a transaction that is committed left behind, known from now on."""
+        if done is None:
+            return None
+        committed, version = done
+        self._known.forget(committed.claim)
+        self._known.remember(committed.next_claim or committed.claim, version, committed.view)
+        return committed
 
     async def renew(self, worker_id: str) -> dict[str, int]:
         def work(db: sqlite3.Connection) -> dict[str, int]:

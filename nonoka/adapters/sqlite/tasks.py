@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nonoka.adapters.sqlite.queries import queries
 from nonoka.records.commit import Claim, DueTask, ReadyTask, TaskOutcome
@@ -12,6 +13,16 @@ from nonoka.records.task import Task, task_id_of, turn_key
 from nonoka.records.workload import Workload
 
 _Q = queries("tasks")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A task under its claim, the version of its session, and whether signals wait there, or locks anywhere."""
+
+    task: Task
+    version: int | None
+    has_signals: bool
+    has_locks: bool
 
 
 def insert_turn(db: sqlite3.Connection, session_id: str, key: str, not_before: int) -> str:
@@ -67,9 +78,9 @@ def due(db: sqlite3.Connection, now: int, limit: int, agents_to_skip: Sequence[s
     return [DueTask(**dict(row)) for row in db.execute(_Q["due"], values)]
 
 
-def others_due(db: sqlite3.Connection, now: int, session_id: str) -> bool:
-    """Whether a task of another session could be claimed now."""
-    values = {"now": now, "session_id": session_id}
+def others_due(db: sqlite3.Connection, since: int, session_id: str) -> bool:
+    """Whether a task of another session has been due since then."""
+    values = {"since": since, "session_id": session_id}
     return db.execute(_Q["others_due"], values).fetchone() is not None
 
 
@@ -109,30 +120,38 @@ def claimable(
     return None if row is None else str(row["task_id"])
 
 
-def claim(db: sqlite3.Connection, task_id: str, worker_id: str, lease_expires_at: int) -> None:
+def claim(db: sqlite3.Connection, task_id: str, worker_id: str, lease_expires_at: int) -> Task:
     """The ready task runs under this worker's new claim."""
-    db.execute(_Q["claim"], {"task_id": task_id, "worker_id": worker_id, "lease_expires_at": lease_expires_at})
+    values = {"task_id": task_id, "worker_id": worker_id, "lease_expires_at": lease_expires_at}
+    return _task(db.execute(_Q["claim"], values).fetchone())
 
 
-def held(db: sqlite3.Connection, claim: Claim) -> Task | None:
+def held(db: sqlite3.Connection, claim: Claim) -> Held | None:
     """The task, if it runs under exactly this claim."""
     row = db.execute(
         _Q["held"], {"task_id": claim.task_id, "fence": claim.fence, "worker_id": claim.worker_id}
     ).fetchone()
-    return None if row is None else _task(row)
+    if row is None:
+        return None
+    fields = dict(row)
+    version = fields.pop("version")
+    has_signals, has_locks = bool(fields.pop("has_signals")), bool(fields.pop("has_locks"))
+    return Held(Task.model_validate(fields), version, has_signals, has_locks)
 
 
-def settle_outcome(db: sqlite3.Connection, task_id: str, outcome: TaskOutcome, lease_expires_at: int) -> None:
+def settle_outcome(db: sqlite3.Connection, task_id: str, outcome: TaskOutcome, lease_expires_at: int) -> Task:
     """The claimed task stands as the commit says."""
     values: dict[str, object] = {"task_id": task_id, "retries": outcome.retries, "deaths": outcome.deaths}
+    more: dict[str, object]
     if outcome.kind == "keep":
-        db.execute(_Q["keep"], values | {"lease_expires_at": lease_expires_at})
+        statement, more = "keep", {"lease_expires_at": lease_expires_at}
     elif outcome.kind == "waiting":
-        db.execute(_Q["wait"], values | {"waits_for": outcome.waits_for, "not_before": outcome.not_before})
+        statement, more = "wait", {"waits_for": outcome.waits_for, "not_before": outcome.not_before}
     elif outcome.kind == "ready":
-        db.execute(_Q["release"], values | {"not_before": outcome.not_before})
+        statement, more = "release", {"not_before": outcome.not_before}
     else:
-        db.execute(_Q["finish"], values | {"status": outcome.kind})
+        statement, more = "finish", {"status": outcome.kind}
+    return _task(db.execute(_Q[statement], values | more).fetchone())
 
 
 def close_others(db: sqlite3.Connection, session_id: str, task_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 
 from nonoka.adapters.sqlite import (
     checkpoints,
@@ -24,9 +25,18 @@ from nonoka.errors import ClaimLost
 from nonoka.ports.store import Decide
 from nonoka.records.commit import Changes, Claim, Committed, SessionView
 from nonoka.records.runtime import OpenTurn
+from nonoka.records.session import SessionState
 from nonoka.records.step_run import call_of
 from nonoka.records.task import Task, session_end
 from nonoka.records.tool import CallState
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A commit's task after it, and the tasks of others that are ready by it."""
+
+    task: Task
+    woken: tuple[str, ...]
 
 
 def view_of(db: sqlite3.Connection, task: Task, now: int) -> SessionView:
@@ -55,13 +65,21 @@ def view_of(db: sqlite3.Connection, task: Task, now: int) -> SessionView:
     )
 
 
-def view_then(db: sqlite3.Connection, before: SessionView, changes: Changes) -> SessionView:
+def view_then(db: sqlite3.Connection, before: SessionView, changes: Changes, task: Task) -> SessionView:
     """The session once the changes to this view are written; read anew only where they reach beyond it."""
-    task = tasks.get(db, before.task.task_id)
-    edited = changes.plan is not None and changes.plan.edited is not None
-    if changes.withdraw_from is not None or changes.workspace != "keep" or edited:
-        return view_of(db, task, before.now)
+    if _reach_beyond(changes):
+        return view_of(db, tasks.get(db, task.task_id), before.now)
     return view_after(before, changes, task)
+
+
+def may_share_a_checkpoint(before: SessionView, changes: Changes) -> bool:
+    """Whether the next task's claim, in the same transaction, needs nothing of their state in the store."""
+    return before.workspace_holder is None and changes.plan is None and not _reach_beyond(changes)
+
+
+def _reach_beyond(changes: Changes) -> bool:
+    edited = changes.plan is not None and changes.plan.edited is not None
+    return changes.withdraw_from is not None or changes.workspace != "keep" or edited
 
 
 def calls_of(db: sqlite3.Connection, session_id: str, open_turn: OpenTurn | None) -> tuple[CallState, ...]:
@@ -89,38 +107,50 @@ def take(
     now: int,
     lease_expires_at: int,
     known: SessionView | None = None,
-) -> Committed:
-    """Claim a task that is ready, with its first changes.
+    unsaved: SessionState | None = None,
+) -> tuple[Committed, int]:
+    """Claim a task that is ready, with its first changes; returns the session's version as well.
 
-    ``known`` is the session as this transaction has it already, for another task of it.
+    ``known`` is the session as this transaction has it already, for another task of it; ``unsaved`` is its state
+    where that is still to be written.
     """
-    tasks.claim(db, task_id, worker_id, lease_expires_at)
-    task = tasks.get(db, task_id)
+    task = tasks.claim(db, task_id, worker_id, lease_expires_at)
     claim = Claim(task_id=task_id, session_id=task.session_id, worker_id=worker_id, fence=task.fence)
     # Another task's view shows who holds the workspace as that task sees it.
     reuse = known is not None and known.workspace_holder is None
     before = view_after(known, Changes(), task) if known is not None and reuse else view_of(db, task, now)
     changes = decide(before)
-    woken = write(db, claim, changes, now=now, lease_expires_at=lease_expires_at)
-    return Committed(claim=claim, view=view_then(db, before, changes), changes=changes, woken=woken)
+    version = save(db, task.session_id, changes, now, unsaved=unsaved)
+    written = write(db, claim, changes, now=now, lease_expires_at=lease_expires_at)
+    view = view_then(db, before, changes, written.task)
+    return Committed(claim=claim, view=view, changes=changes, woken=written.woken), version
 
 
-def held_task(db: sqlite3.Connection, claim: Claim) -> Task:
+def held_task(db: sqlite3.Connection, claim: Claim) -> tasks.Held:
     """The task that runs under this claim. Raises ClaimLost."""
-    task = tasks.held(db, claim)
-    if task is None:
+    held = tasks.held(db, claim)
+    if held is None:
         raise ClaimLost(claim.task_id, claim.fence)
-    return task
+    return held
 
 
-def write(
-    db: sqlite3.Connection, claim: Claim, changes: Changes, *, now: int, lease_expires_at: int
-) -> tuple[str, ...]:
-    """All that a decision asked for is in this transaction; returns the tasks of others that are ready by it."""
+def save(
+    db: sqlite3.Connection, session_id: str, changes: Changes, now: int, *, unsaved: SessionState | None = None
+) -> int:
+    """The session's state is written, and its version tells that something changed; returns that.
+
+    Before anything else of the changes: what they reach may read it. ``unsaved`` is the state before them.
+    """
+    state = unsaved if changes.state is None else changes.state
+    if state is None:
+        return checkpoints.touch(db, session_id)
+    cli_sessions.touch(db, session_id, now)
+    return checkpoints.update(db, state)
+
+
+def write(db: sqlite3.Connection, claim: Claim, changes: Changes, *, now: int, lease_expires_at: int) -> Written:
+    """All that a decision asked for is in this transaction, but for what ``save`` writes."""
     session_id = claim.session_id
-    if changes.state is not None:
-        checkpoints.update(db, changes.state)
-        cli_sessions.touch(db, session_id, now)
     if changes.withdraw_from is not None:
         memory_entries.withdraw(db, session_id, changes.withdraw_from, now)
     memory_entries.append(db, session_id, changes.entries)
@@ -129,7 +159,7 @@ def write(
     events.append(db, session_id, changes.events, now)
     if changes.ends_session:
         tasks.close_others(db, session_id, claim.task_id)
-    tasks.settle_outcome(db, claim.task_id, changes.task, lease_expires_at)
+    task = tasks.settle_outcome(db, claim.task_id, changes.task, lease_expires_at)
     if changes.next_key is not None:
         tasks.insert_turn(db, session_id, changes.next_key, now)
     snapshots.add(db, changes.snapshots)
@@ -138,7 +168,9 @@ def write(
     woken = _reach_others(db, session_id, changes, now)
     if changes.workspace == "take":
         workspace_locks.take(db, cli_sessions.get(db, session_id).working_dir, claim.task_id, now)
-    return (*woken, *workspace_locks.free(db, claim.task_id)) if changes.workspace == "free" else woken
+    if changes.workspace == "free":
+        woken = (*woken, *workspace_locks.free(db, claim.task_id))
+    return Written(task, woken)
 
 
 def _reach_others(db: sqlite3.Connection, session_id: str, changes: Changes, now: int) -> tuple[str, ...]:

@@ -3,7 +3,11 @@ INSERT INTO checkpoints (session_id, status, version, state_json) VALUES (:sessi
 
 -- name: update
 UPDATE checkpoints SET status = :status, version = version + 1, state_json = :state_json
-WHERE session_id = :session_id;
+WHERE session_id = :session_id
+RETURNING version;
+
+-- name: touch
+UPDATE checkpoints SET version = version + 1 WHERE session_id = :session_id RETURNING version;
 
 -- name: get
 SELECT status, version, state_json FROM checkpoints WHERE session_id = :session_id;

@@ -39,7 +39,7 @@ ORDER BY t.not_before, t.rowid LIMIT :limit;
 
 -- name: others_due
 SELECT 1 AS found FROM tasks INDEXED BY tasks_ready
-WHERE status = 'ready' AND not_before <= :now AND session_id <> :session_id LIMIT 1;
+WHERE status = 'ready' AND not_before <= :since AND session_id <> :session_id LIMIT 1;
 
 -- name: mark_sent
 UPDATE tasks SET sent_at = :now, sends = sends + 1 WHERE task_id = :task_id;
@@ -68,27 +68,39 @@ ORDER BY t.not_before, t.rowid LIMIT 1;
 UPDATE tasks SET
     status = 'running', fence = fence + 1, attempt = attempt + 1, lease_owner = :worker_id,
     lease_expires_at = :lease_expires_at, sent_at = NULL, sends = 0
-WHERE task_id = :task_id AND status = 'ready';
+WHERE task_id = :task_id AND status = 'ready'
+RETURNING *;
 
 -- name: held
-SELECT * FROM tasks
-WHERE task_id = :task_id AND status = 'running' AND fence = :fence AND lease_owner = :worker_id;
+SELECT
+    t.*,
+    (SELECT c.version FROM checkpoints AS c WHERE c.session_id = t.session_id) AS version,
+    EXISTS (
+        SELECT 1 FROM signals AS s INDEXED BY signals_undrained
+        WHERE s.session_id = t.session_id AND s.drained_at IS NULL
+    ) AS has_signals,
+    EXISTS (SELECT 1 FROM workspace_locks) AS has_locks
+FROM tasks AS t
+WHERE t.task_id = :task_id AND t.status = 'running' AND t.fence = :fence AND t.lease_owner = :worker_id;
 
 -- name: keep
 UPDATE tasks SET lease_expires_at = :lease_expires_at, retries = :retries, deaths = :deaths
-WHERE task_id = :task_id;
+WHERE task_id = :task_id
+RETURNING *;
 
 -- name: finish
 UPDATE tasks SET
     status = :status, retries = :retries, deaths = :deaths, lease_owner = NULL, lease_expires_at = NULL,
     sent_at = NULL, sends = 0
-WHERE task_id = :task_id;
+WHERE task_id = :task_id
+RETURNING *;
 
 -- name: release
 UPDATE tasks SET
     status = 'ready', not_before = :not_before, retries = :retries, deaths = :deaths, fence = fence + 1,
     lease_owner = NULL, lease_expires_at = NULL, sent_at = NULL, sends = 0
-WHERE task_id = :task_id;
+WHERE task_id = :task_id
+RETURNING *;
 
 -- name: close_others
 UPDATE tasks INDEXED BY tasks_live SET
@@ -127,7 +139,8 @@ SELECT COUNT(*) AS number FROM tasks WHERE status = 'running' AND lease_owner = 
 UPDATE tasks SET
     status = 'waiting', waits_for = :waits_for, not_before = :not_before, retries = :retries, deaths = :deaths,
     fence = fence + 1, lease_owner = NULL, lease_expires_at = NULL, sent_at = NULL, sends = 0
-WHERE task_id = :task_id;
+WHERE task_id = :task_id
+RETURNING *;
 
 -- name: wake
 UPDATE tasks SET status = 'ready', waits_for = NULL, sent_at = NULL, sends = 0

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from nonoka.adapters.sqlite import cli_sessions, events, plan_steps, tasks
+from nonoka.adapters.sqlite import checkpoints, cli_sessions, events, plan_steps, tasks
 from nonoka.decisions.titles import title_of
 from nonoka.records.event import EventType, NewEvent
 from nonoka.records.session import SessionIndex
@@ -68,12 +68,14 @@ def _take_the_state_s_status(db: sqlite3.Connection, session_ids: Sequence[str],
             "UPDATE checkpoints SET status = json_extract(state_json, '$.status') WHERE session_id = ?",
             (session_id,),
         )
+        checkpoints.touch(db, session_id)  # who runs a task of it reads it anew
     return "the status is the state's"
 
 
 def _list_again(db: sqlite3.Connection, session_ids: Sequence[str], now_ms: int) -> str:
     for session_id in session_ids:
         cli_sessions.insert(db, _index_from_what_is_left(db, session_id, now_ms))
+        checkpoints.touch(db, session_id)
         _tell(db, session_id, "it was in no list", now_ms)
     return "each is listed again, by its first message and event"
 

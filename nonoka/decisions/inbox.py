@@ -54,7 +54,8 @@ def drain_signals(draft: Draft) -> None:
                 held.append(signal)
                 continue
             case SignalKind.ROLLBACK:
-                if draft.state.status in TERMINAL:
+                # A message waits for a rollback that was asked for before it.
+                if draft.state.status in TERMINAL and draft.runtime.rollback is None:
                     _enter(draft, held)
                 ask_rollback(draft, signal)
             case SignalKind.CANCEL:

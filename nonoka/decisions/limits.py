@@ -12,9 +12,13 @@ def exceeded(runtime: SessionRuntimeState, now: int) -> str | None:
             limit = getattr(runtime.limits, prefix + name)
             if limit is not None and used >= limit:
                 return prefix + name
-    if runtime.deadline_at is not None and now >= runtime.deadline_at:
-        return _tightest_wall(runtime)[1]
-    return None
+    return wall_exceeded(runtime, now)
+
+
+def wall_exceeded(runtime: SessionRuntimeState, now: int) -> str | None:
+    """The name of the limit of time that is over; None if there is time left."""
+    over = runtime.deadline_at is not None and now >= runtime.deadline_at
+    return _tightest_wall(runtime)[1] if over else None
 
 
 def tool_calls_left(runtime: SessionRuntimeState) -> int | None:

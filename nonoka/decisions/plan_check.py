@@ -15,6 +15,7 @@ from nonoka.decisions.plan_inputs import input_faults
 from nonoka.decisions.plan_reference_check import Known, reference_faults, when_faults
 from nonoka.decisions.plan_references import INPUTS, RESERVED, references_in
 from nonoka.decisions.plan_tool_check import argument_faults
+from nonoka.decisions.plan_values import unstorable
 from nonoka.errors import ExpressionInvalid, PlanInvalid
 from nonoka.records.base import JsonObject
 from nonoka.records.plan import Plan, Step
@@ -28,6 +29,8 @@ _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _KINDS = ("tool", "prompt", "agent")
 #: What belongs to one kind of step only.
 _BELONGS = {"args": "tool", "output": "prompt", "task": "agent"}
+#: The fields that hold whatever their author likes.
+_VALUES = ("name", "args", "prompt", "output", "task", "when", "for_each")
 
 
 def check_plan(plan: Plan, tools: KnownTools | None = None, agents: AgentComplaint | None = None) -> list[Fault]:
@@ -46,13 +49,15 @@ def check_plan(plan: Plan, tools: KnownTools | None = None, agents: AgentComplai
         faults += _dependency_faults(step, place, known, in_finally)
         faults += reference_faults(step, place, known, in_finally)
         faults += when_faults(step, place, known, in_finally)
-        faults += _for_each_faults(step, place)
+        unfit = list(_value_faults(step, place))
+        faults += [*unfit, *_for_each_faults(step, place)]
         faults += _output_faults(step, place)
-        if tools is not None and step.tool is not None:
+        if tools is not None and step.tool is not None and not unfit:
             faults += argument_faults(step, step.tool, tools, place)
         if agents is not None and step.agent is not None and (why := agents(step.agent)):
             faults.append(Fault((*place, "agent"), why))
     faults += reference_faults(plan.outputs, ("outputs",), known, in_finally=False)
+    faults += [Fault(path, f"outputs: {why}") for path, why in unstorable(plan.outputs, ("outputs",))]
     return [*faults, *_cycle_faults(plan)]
 
 
@@ -142,6 +147,12 @@ def _dependency_faults(step: Step, place: Path, known: Known, in_finally: bool) 
             yield Fault(where, f"step {step.id!r}: depends_on names no step {name!r}{nearest(name, mine)}")
         elif counted[name] > 1 and counted.pop(name):
             yield Fault(where, f"step {step.id!r}: depends_on names {name!r} more than once")
+
+
+def _value_faults(step: Step, place: Path) -> Iterator[Fault]:
+    for field in _VALUES:
+        for path, why in unstorable(getattr(step, field), (*place, field)):
+            yield Fault(path, f"step {step.id!r}: {field} {why}")
 
 
 def _for_each_faults(step: Step, place: Path) -> Iterator[Fault]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from nonoka.records.base import Record
+from collections.abc import Collection
+
+from nonoka.decisions.plan_graph import step_references
+from nonoka.decisions.plan_references import INPUTS
+from nonoka.records.base import JsonObject, Record
 from nonoka.records.plan import Plan, Step
 
 #: So many steps are named.
@@ -22,14 +26,30 @@ class PlanDifference(Record):
         return "; ".join(parts) or "no step differs"
 
 
-def difference(old: Plan, new: Plan) -> PlanDifference:
-    """How the steps of the new plan differ from those of the old one."""
+def difference(old: Plan, new: Plan, inputs: Collection[str] = ()) -> PlanDifference:
+    """How the steps of the new plan differ from those of the old one; one that refers to these ``inputs``, which
+    have another value now, does.
+    """
     before, after = _steps(old), _steps(new)
     return PlanDifference(
-        changed=tuple(step for step in after if step in before and before[step] != after[step]),
+        changed=tuple(
+            step
+            for step, given in after.items()
+            if step in before and (before[step] != given or _uses(given[1], inputs))
+        ),
         added=tuple(step for step in after if step not in before),
         removed=tuple(step for step in before if step not in after),
     )
+
+
+def changed_inputs(old: JsonObject, new: JsonObject) -> frozenset[str]:
+    """The names of those that have another value, or none any more."""
+    return frozenset(name for name in {*old, *new} if name not in old or name not in new or old[name] != new[name])
+
+
+def _uses(step: Step, inputs: Collection[str]) -> bool:
+    named = [each for each in step_references(step) if each.head == INPUTS] if inputs else []
+    return any(not each.path or each.path[0] in inputs for each in named)
 
 
 def _steps(plan: Plan) -> dict[str, tuple[bool, Step]]:

@@ -112,7 +112,9 @@ class PlanDraft:
             if step in known:
                 self.put(self.run(step), place=place)
             else:
-                self._runs[step, WHOLE] = StepRun(plan=new.number, step=step, place=place)
+                # one of that id may have been completed before an earlier edit took it out: it had a lower round
+                rounds = self.progress.taken_up
+                self._runs[step, WHOLE] = StepRun(plan=new.number, step=step, place=place, rounds=rounds)
         self.note(name=new.plan.name, digest=new.digest)
 
     def fill(self) -> None:

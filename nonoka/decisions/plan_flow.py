@@ -49,7 +49,9 @@ def fail(draft: Draft, run: StepRun, error: StepError) -> None:
 
 
 def fail_plan(draft: Draft, run: StepRun) -> list[StepRun]:
-    """The plan fails for this step's failure: what never began is skipped; returns that."""
+    """The plan fails for this step's failure: what never began is skipped, and what waits for another try has
+    failed; returns those.
+    """
     plan = plan_of(draft)
     if plan.progress.failed_step is None:
         plan.note(failed_step=run.step, error_type=run.error_type, message=(run.message or "")[:TOLD])
@@ -96,6 +98,15 @@ def let_items_go(draft: Draft, run: StepRun) -> None:
             run = plan.put(run, let_go=run.let_go + 1)
 
 
+def skip_items_of_failed_plan(draft: Draft, run: StepRun) -> None:
+    """Items of a step that was being fanned out while the plan failed don't begin either."""
+    plan = plan_of(draft)
+    if plan.progress.failed_step is None or plan.in_finally(run):
+        return
+    items = [plan.run(run.step, place) for place in range(run.items or 0)]
+    settle(draft, [_skipped(draft, item, PLAN_FAILED) for item in items if not item.over])
+
+
 def with_error(run: StepRun, error: StepError) -> StepRun:
     """The row with the error of its last attempt."""
     update = {"error_type": error.error_type, "message": error.message, "traceback": error.traceback}
@@ -107,6 +118,12 @@ def _over(draft: Draft, run: StepRun, status: StepStatus) -> StepRun:
     if status is StepStatus.COMPLETED:
         done |= {"error_type": None, "message": None, "traceback": ""}
     return plan_of(draft).put(run, **done)
+
+
+def _given_up(draft: Draft, run: StepRun) -> StepRun:
+    run = _over(draft, run, StepStatus.FAILED)
+    _tell_finished(draft, run, summary=(run.message or "")[:SUMMARY_CHARACTERS])
+    return run
 
 
 def _skipped(draft: Draft, run: StepRun, reason: str) -> StepRun:
@@ -169,13 +186,15 @@ def _skip_unbegun(draft: Draft) -> list[StepRun]:
     found = []
     for row in plan.rows.unfinished():
         run = plan.run(row.step, row.item)
-        if run.over or run.attempt or run.phase == "spread" or plan.in_finally(run):
+        if run.over or run.phase == "spread" or plan.in_finally(run) or run.key == draft.view.task.key:
             continue
-        if run.key == draft.view.task.key:
+        between_tries = run.tries > 0 and not run.begun
+        if run.started_at is not None and not between_tries:
             continue
         if run.phase == "tasked":
             plan.take_off(run)
-        found.append(_skipped(draft, plan.run(run.step, run.item), PLAN_FAILED))
+        run = plan.run(run.step, run.item)
+        found.append(_given_up(draft, run) if between_tries else _skipped(draft, run, PLAN_FAILED))
     return found
 
 
@@ -217,7 +236,7 @@ def _skip_items(draft: Draft, run: StepRun) -> list[StepRun]:
     found = []
     for row in plan.rows.items(run.step):
         item = plan.run(row.step, row.item)
-        if item.over or item.attempt or item.key == draft.view.task.key:
+        if item.over or item.started_at is not None or item.key == draft.view.task.key:
             continue
         if item.phase == "tasked":
             plan.take_off(item)

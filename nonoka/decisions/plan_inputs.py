@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from nonoka.decisions.json_schema import mismatches
 from nonoka.decisions.plan_fault import nearest, written
+from nonoka.decisions.plan_values import unstorable
 from nonoka.errors import PlanInvalid
 from nonoka.records.base import JsonObject
 from nonoka.records.plan import PlanInput
@@ -42,7 +43,12 @@ def checked_inputs(
 
 
 def input_faults(input_: PlanInput, value: JsonValue) -> list[str]:
-    """Why the value is not of the input's type; empty if it is."""
+    """Why the value is not of the input's type, or can't be stored; empty if neither is so."""
+    unfit = [f"{written(path)} {why}".strip() for path, why in unstorable(value)]
+    return unfit or _type_faults(input_, value)
+
+
+def _type_faults(input_: PlanInput, value: JsonValue) -> list[str]:
     if value is None and not input_.required:
         return []
     return [f"{written(path)} {message}".strip() for path, message in mismatches(value, input_schema(input_))]
@@ -83,7 +89,7 @@ def parsed(input_: PlanInput, text: str) -> JsonValue:
         if input_.type == "any":
             return text
         raise ValueError(f"not JSON: {text[:60]!r}") from None
-    if input_faults(input_, value):
+    if _type_faults(input_, value):
         raise ValueError(f"not {_article(input_.type)}")
     return value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from nonoka.decisions.draft import Draft
-from nonoka.decisions.plan_difference import PlanDifference, difference
+from nonoka.decisions.plan_difference import PlanDifference, changed_inputs, difference
 from nonoka.decisions.plan_draft import PlanDraft
 from nonoka.decisions.plan_flow import PLAN_FAILED, doom, may_begin, plan_of
 from nonoka.decisions.plan_start import digest_of
@@ -15,30 +15,46 @@ from nonoka.records.plan import Plan
 from nonoka.records.session import StepStatus
 from nonoka.records.step_run import NewPlan, StepRun
 
-_FRESH = {"reason": None, "tries": 0, "error_type": None, "message": None, "traceback": "", "child": None}
+_FRESH = {
+    "reason": None,
+    "tries": 0,
+    "error_type": None,
+    "message": None,
+    "traceback": "",
+    "child": None,
+    "started_at": None,
+    "ended_at": None,
+}
 _UNENDED = (StepStatus.PENDING, StepStatus.RUNNING, StepStatus.CANCELLED)
 #: Why a step that an edit took out of the plan is skipped.
 REMOVED = "removed"
 
 
 def take_up(draft: Draft, asked: JsonObject) -> list[StepRun]:
-    """The steps that failed, or the one that is asked ``from``, and all that wait for them, are to run again.
+    """The steps that failed, and the one that is asked ``from``, and all that wait for them, are to run again.
+
+    With ``from``, of the failed ones only those that made the plan fail.
 
     So are those that the plan's failure skipped, the ``finally`` ones, and where ``asked`` has an edited ``plan``
     (and its ``inputs``, both as JSON) those that are new or have changed. What else was completed stays. Returns
     what is over at once.
     """
     plan = plan_of(draft)
+    plan.note(taken_up=plan.progress.taken_up + 1)
     edit = _edited(draft, asked) if "plan" in asked else PlanDifference()
     begin_with = asked.get("from")
     rows = {step: plan.run(step) for step in plan.shape.steps}
     failed = {s for s, r in rows.items() if r.status in (StepStatus.FAILED, StepStatus.CANCELLED)}
-    chosen = {str(begin_with)} & rows.keys() if begin_with else failed
+    if begin_with:
+        # a plan can't complete beside a step whose failure is its own: that one runs again in any case
+        failed = {step for step in failed if plan.shape.steps[step].on_failure == "fail"}
+    chosen = failed | ({str(begin_with)} & rows.keys())
     left = {s for s, r in rows.items() if r.status in _UNENDED or r.reason == PLAN_FAILED}
     again = plan.shape.with_dependents(chosen | left | {*edit.changed, *edit.added} | plan.shape.finally_steps)
     for step in again:
         waits = any(name in again for name in plan.shape.before(step))
-        _reset(plan, rows[step], again, keep_items=step not in (begin_with, *edit.changed) and not waits)
+        keep_items = step not in (begin_with, *edit.changed) and not waits
+        _reset(plan, rows[step], again, keep_items=keep_items, differs=step in edit.changed)
     plan.note(
         open=len(again - plan.shape.finally_steps),
         open_finally=len(plan.shape.finally_steps),
@@ -61,11 +77,12 @@ def _edited(draft: Draft, asked: JsonObject) -> PlanDifference:
     """The plan is the one that was asked for; its new steps have rows, and those that are gone are over."""
     plan = plan_of(draft)
     new = Plan.model_validate_json(str(asked["plan"]))
-    found = difference(plan.shape.plan, new)
+    before = plan.rows.inputs()
+    inputs: JsonObject = json.loads(str(asked["inputs"])) if "inputs" in asked else before
+    found = difference(plan.shape.plan, new, changed_inputs(before, inputs))
     for step in found.removed:
         run = plan.run(step)
         plan.put(run, status=StepStatus.SKIPPED, phase="over", reason=REMOVED, begun=False)
-    inputs: JsonObject = json.loads(str(asked["inputs"])) if "inputs" in asked else plan.rows.inputs()
     plan.edit(NewPlan(number=plan.progress.number, digest=digest_of(new), plan=new, inputs=inputs))
     draft.state = draft.state.model_copy(update={"step_count": len(plan.shape.steps)})
     return found
@@ -77,7 +94,7 @@ def _tell_edit(draft: Draft, edit: PlanDifference, again: set[str]) -> None:
     draft.tell(EventType.PLAN_CHANGED, **edit.model_dump(mode="json"), **told)
 
 
-def _reset(plan: PlanDraft, run: StepRun, again: set[str], *, keep_items: bool) -> None:
+def _reset(plan: PlanDraft, run: StepRun, again: set[str], *, keep_items: bool, differs: bool) -> None:
     before = plan.shape.before(run.step)
     waits = sum(name in again for name in before) + (run.step in plan.shape.finally_steps)
     ended = [plan.run(name) for name in before if name not in again]
@@ -91,7 +108,7 @@ def _reset(plan: PlanDraft, run: StepRun, again: set[str], *, keep_items: bool) 
         "phase": "blocked",
         "missing": waits,
         "reason": reason,
-        "rounds": run.rounds + (done or (spread and not keep_items)),
+        "rounds": run.rounds + (done or differs or (spread and not keep_items)),
     }
     if spread and keep_items:
         fresh |= _kept_items(plan, run)

@@ -73,6 +73,7 @@ class Collect:
     """Its child session has ended, or a signal came: ``finish`` with what it brought, or ``wait_for_child``."""
 
     run: StepRun
+    timeout_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def next_action(view: SessionView) -> StepAction:
     if view.task.status is not TaskStatus.RUNNING or run is None:
         return Over()
     if run.begun:
-        return RunStep(run) if run.child is None else Collect(run)
+        return RunStep(run) if run.child is None else Collect(run, _step_of(view, run).timeout_s)
     if wants_attention(view) or run.over:
         return HeedSignals()
     return Spread(run) if run.item == WHOLE and _step_of(view, run).for_each is not None else Prepare(run)
@@ -110,13 +111,16 @@ def next_action(view: SessionView) -> StepAction:
 def begin(draft: Draft) -> None:
     """The claim's own commit: signals have their effect before anything begins."""
     run = _mine(draft)
+    if draft.state.status is SessionStatus.PAUSED and wanted_stop(draft) is None:
+        # its own session ended while the plan was paused, and a resume has come in
+        proceed(draft)
     if run.over:
         draft.finish_task(next_turn=False)
     elif draft.state.status is not SessionStatus.RUNNING:
         put_back(draft)
     elif wanted_stop(draft) is not None:
         heed(draft)
-    elif not run.begun and (limit := limits.exceeded(draft.runtime, draft.now)) is not None:
+    elif not run.begun and (limit := _limit_in_the_way(draft, run)) is not None:
         finish(draft, StepError(error_type="limit_reached", message=f"the limit {limit} is reached"))
 
 
@@ -153,7 +157,7 @@ def begin_call(draft: Draft, start: CallStart, tool: str, args: JsonValue) -> No
         draft.want_workspace()
         return
     left = limits.tool_calls_left(draft.runtime)
-    if run.attempt == 0 and left is not None and left <= 0:
+    if run.attempt == 0 and left is not None and left <= 0 and not plan.in_finally(run):
         finish(draft, StepError(error_type="limit_reached", message="the limit of tool calls is reached"))
         return
     if run.attempt == 0 and plan.step(run).tool is not None:
@@ -193,8 +197,10 @@ def lay(draft: Draft, total: int, values: list[JsonValue]) -> None:
     if run.over or wants_attention(draft.view):
         return
     if run.items is None:
-        begun: dict[str, object] = {"status": StepStatus.RUNNING, "started_at": draft.now}
-        run = plan.put(run, items=total, open_items=total, laid=0, attempt=run.attempt + 1, **begun)
+        run = plan.put(run, items=total, open_items=total, laid=0)
+    if run.status is not StepStatus.RUNNING:
+        begun: dict[str, object] = {"status": StepStatus.RUNNING, "started_at": run.started_at or draft.now}
+        run = plan.put(run, attempt=run.attempt + 1, **begun)
         draft.tell(EventType.STEP_STARTED, **_named(run), tool="", args=None, attempt=run.attempt, items=total)
     for place, value in enumerate(values, start=run.laid):
         item = StepRun(plan=run.plan, step=run.step, item=place, place=run.place, phase="held", rounds=run.rounds)
@@ -207,6 +213,7 @@ def lay(draft: Draft, total: int, values: list[JsonValue]) -> None:
         plan_flow.complete(draft, run, None)
     else:
         plan_flow.let_items_go(draft, plan.put(run, phase="spread"))
+        plan_flow.skip_items_of_failed_plan(draft, run)
     draft.finish_task(next_turn=False)
     proceed(draft)
 
@@ -244,8 +251,9 @@ def note_overdue(draft: Draft, limit_s: float) -> None:
 
 
 def wait_and_retry(draft: Draft, error: StepError, wait_ms: int, retries: int) -> None:
-    """The step is ready again after that time."""
+    """The step is ready again after that time, or once the plan's own is over: there it ends."""
     run = plan_of(draft).put(with_error(_mine(draft), error), **SETTLED)
+    until = _within_time(draft, run, draft.now + wait_ms)
     draft.use(error.usage)
     draft.tell(
         EventType.STEP_RETRIED,
@@ -253,12 +261,12 @@ def wait_and_retry(draft: Draft, error: StepError, wait_ms: int, retries: int) -
         error_type=error.error_type,
         message=error.message,
         attempt=run.attempt,
-        retry_at=draft.now + wait_ms,
+        retry_at=until,
     )
     if wanted_stop(draft) is not None:
         put_back(draft)
     else:
-        draft.release_task(not_before=draft.now + wait_ms, retries=retries, deaths=0)
+        draft.release_task(not_before=until, retries=retries, deaths=0)
 
 
 def retry_later(draft: Draft, error: StepError, lot: float, retry_after_ms: int | None, *, may_pass: bool) -> None:
@@ -290,11 +298,25 @@ def _begun(draft: Draft, start: CallStart) -> StepRun:
     )
 
 
+def _within_time(draft: Draft, run: StepRun, at: int) -> int:
+    deadline = draft.runtime.deadline_at
+    return at if deadline is None or plan_of(draft).in_finally(run) else min(at, deadline)
+
+
+def _limit_in_the_way(draft: Draft, run: StepRun) -> str | None:
+    # A tool asks no model: it may run where no request may follow. What tidies up is let run in any case.
+    plan = plan_of(draft)
+    if plan.step(run).kind != "tool":
+        return limits.exceeded(draft.runtime, draft.now)
+    return None if plan.in_finally(run) else limits.wall_exceeded(draft.runtime, draft.now)
+
+
 def _tried_again(draft: Draft, run: StepRun, error: StepError) -> bool:
     plan = plan_of(draft)
     policy = plan.step(run).retry
     tries = run.tries + 1
-    if tries >= policy.attempts or error.error_type in FINAL or plan.progress.failed_step is not None:
+    given_up = plan.progress.failed_step is not None and not plan.in_finally(run)
+    if tries >= policy.attempts or error.error_type in FINAL or given_up:
         return False
     if policy.on and not {error.error_type, error.raised} & set(policy.on):
         return False

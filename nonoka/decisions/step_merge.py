@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from nonoka.records.base import Record
 from nonoka.records.session import StepFailure, StepResult, StepStatus
-from nonoka.records.step_run import StepRun
+from nonoka.records.step_run import WHOLE, StepRun
 from nonoka.records.step_update import StepUpdate
 
 _TERMINAL = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.SKIPPED})
@@ -60,9 +60,18 @@ def merge_steps(updates: Iterable[StepUpdate]) -> MergedSteps:
     )
 
 
+def current_runs(runs: Iterable[StepRun]) -> list[StepRun]:
+    """The rows without those of items that their step had when it ran before, and has no more."""
+    found = list(runs)
+    items = {(run.plan, run.step): run.items or 0 for run in found if run.item == WHOLE}
+    return [run for run in found if run.item < items[run.plan, run.step]]
+
+
 def merged_runs(runs: Iterable[tuple[StepRun, JsonValue]]) -> MergedSteps:
     """The same maps from the rows of plans' steps, each with what it brought."""
-    found = list(runs)
+    given = list(runs)
+    places = {(run.plan, run.step, run.item) for run in current_runs(run for run, _ in given)}
+    found = [(run, value) for run, value in given if (run.plan, run.step, run.item) in places]
     return MergedSteps(
         step_statuses={run.step_id: run.status for run, _ in found},
         completed_steps={

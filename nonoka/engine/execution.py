@@ -58,6 +58,8 @@ class Execution:
     tool: Tool
     #: What an attempt may take, where a plan's step says so instead of its tool.
     timeout_s: float | None = None
+    #: Whether the session's own deadline ends it as well.
+    within_deadline: bool = True
     #: What the tool returned is made into this, where it runs.
     finish: Callable[[object], object] = stored_text
     #: Commands of one call share its mark, and each ends what carries it: so one at a time.
@@ -136,7 +138,7 @@ class Execution:
     def _limit_s(self, values: dict[str, object]) -> float:
         limit_s = self.timeout_s or self.tool.timeout_of(values)
         deadline = self.view.state.runtime_state.deadline_at
-        if deadline is not None:
+        if deadline is not None and self.within_deadline:
             limit_s = min(limit_s, max(0.1, (deadline - self.ports.clock.now_ms()) / 1000))
         return limit_s
 

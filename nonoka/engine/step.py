@@ -55,8 +55,8 @@ class StepRunner:
                     committed = await self._begun(claim, view, found)
                 case RunStep():
                     committed = await self._ran(claim, view, agent, prepared)
-                case Collect(run):
-                    outcome = await child_outcome(self._ports, run)
+                case Collect(run, timeout_s):
+                    outcome = await child_outcome(self._ports, run, timeout_s)
                     ended = deciding(step.wait_for_child) if outcome is None else deciding(step.finish, outcome)
                     committed = await self._commit(claim, ended)
 

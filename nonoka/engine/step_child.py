@@ -81,8 +81,8 @@ def limits_left(own: RuntimeLimits, parent: SessionRuntimeState, now: int) -> Ru
     return RuntimeLimits.model_validate(found)
 
 
-async def child_outcome(ports: Ports, run: StepRun) -> StepOutcome | None:
-    """What the child session has come to; None while it has not ended."""
+async def child_outcome(ports: Ports, run: StepRun, timeout_s: float | None = None) -> StepOutcome | None:
+    """What the child session has come to; None while it has not ended. ``timeout_s`` is what its step gave it."""
     if run.child is None:
         raise TypeError(f"step {run.step!r} waits for no session")
     try:
@@ -91,11 +91,15 @@ async def child_outcome(ports: Ports, run: StepRun) -> StepOutcome | None:
         return StepError(error_type="child_deleted", message=f"its session {run.child} was deleted")
     if state.status not in _ENDED:
         return None
-    usage = _counted(state.runtime_state.session_usage)
+    used = state.runtime_state.session_usage
+    usage = _counted(used)
     answer = final_answer(state)
     if state.status is SessionStatus.COMPLETED and answer is not None:
         return StepValueGot(value=answer, usage=usage)
     ended = state.runtime_state.termination
+    if timeout_s is not None and used.active_ms >= timeout_s * 1000 and state.status is SessionStatus.FAILED:
+        message = f"session {run.child} was ended after its {timeout_s:g} s"
+        return StepError(error_type="timeout", message=message, usage=usage)
     if state.status is SessionStatus.FAILED and ended is not None:
         message = f"session {run.child}: {ended.error_type}: {ended.message}"
         return StepError(error_type="child_failed", message=message, usage=usage)

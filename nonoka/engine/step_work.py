@@ -137,6 +137,7 @@ class StepWork:
             agent=self.agent,
             tool=prepared.tool,
             timeout_s=self._step.timeout_s,
+            within_deadline=self._run.step not in self._shape.finally_steps,
             finish=plain_value,
         )
         found = await execution.brought(prepared.values)

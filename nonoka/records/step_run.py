@@ -107,7 +107,7 @@ class PlanProgress(Record):
 
     ``open`` counts the steps that have not ended, ``open_finally`` the ``finally`` ones. ``active`` counts live
     step tasks, ``queued`` the steps and items that wait for room. ``failed_step`` is the first whose failure makes
-    the plan fail.
+    the plan fail. ``taken_up`` counts how often the plan was taken up again after it had failed.
     """
 
     name: str
@@ -119,6 +119,7 @@ class PlanProgress(Record):
     finally_begun: bool = False
     active: int = 0
     queued: int = 0
+    taken_up: int = 0
     failed_step: str | None = None
     error_type: str | None = None
     message: str | None = None

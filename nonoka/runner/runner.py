@@ -180,7 +180,9 @@ class Runner:
         """
         ports, here = self._working()
         standing = await ports.store.standing(session_id)
-        taken_up_by = _TAKEN_UP_BY.get(standing.status) if standing.at_rest else None
+        # A step whose own session has ended meanwhile is ready: by itself it doesn't take the paused plan up.
+        of_a_step = all(task.kind == "step" for task in standing.live_tasks)
+        taken_up_by = _TAKEN_UP_BY.get(standing.status) if standing.at_rest or of_a_step else None
         if taken_up_by is not None or not standing.at_rest:
             await self._check_workable(session_id)
         if taken_up_by is not None:

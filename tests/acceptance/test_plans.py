@@ -154,3 +154,11 @@ def gate_of(nonoka: Project) -> Path:
 def first_of(told: str) -> str:
     """The id, which is told first."""
     return told.splitlines()[0].strip()
+
+
+def test_what_leads_on_from_a_cancelled_plan_is_no_prompt(nonoka: Project) -> None:
+    """A plan takes none."""
+    session_id = nonoka("enqueue", "--plan", "plan.yaml", "--input", "word=you").stdout.strip()
+    cancelled = nonoka("sessions", "cancel", session_id).stdout
+    assert cancelled == f"cancelled {session_id}; next: nonoka sessions show {session_id}\n"
+    assert "run --session" not in nonoka("sessions", "resume", session_id).stderr

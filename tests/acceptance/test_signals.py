@@ -110,7 +110,7 @@ def test_a_pause_that_cannot_wait_cuts_off_what_runs_also_when_one_is_pending(pr
     assert nonoka.show(session_id)["status"] == "paused"
     again = nonoka("sessions", "pause", session_id, "--now")
     assert again.returncode == 0
-    assert again.stdout.startswith(f"{session_id} is paused already; to go on: nonoka sessions resume ")
+    assert again.stdout.startswith(f"{session_id} is paused already; next: nonoka sessions resume ")
 
     (nonoka.path / "go").touch()
     assert nonoka("sessions", "resume", session_id, "--here").returncode == 0
@@ -131,7 +131,7 @@ def test_a_cancel_ends_what_runs_and_who_watches_sees_it(project: Make) -> None:
     assert "cancelled" in watched.splitlines()[-1]
     again = nonoka("sessions", "cancel", session_id)
     assert again.returncode == 0
-    assert again.stdout.startswith(f"{session_id} is cancelled already; to go on: nonoka run --session ")
+    assert again.stdout.startswith(f"{session_id} is cancelled already; next: nonoka run --session ")
     assert nonoka("run", "--session", session_id, "Once more").returncode == 0
 
 

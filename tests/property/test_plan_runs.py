@@ -84,6 +84,8 @@ class World:
         self.held: list[tuple[Claim, SessionView]] = []
         self.lost: list[Claim] = []
         self.completed: set[tuple[str, int]] = set()
+        #: what had begun when the plan failed; None while it hasn't
+        self.begun: set[tuple[str, int]] | None = None
         new = NewPlan(digest=digest_of(plan), plan=plan)
         self.session_id = self.clock.new_id()
         session = NewSession(
@@ -171,8 +173,8 @@ class World:
         except ClaimLost:
             assert not self.runs(claim)
 
-    def signal(self, kind: SignalKind) -> None:
-        at_once(self.store.add_signal(self.session_id, NewSignal(kind=kind)))
+    def signal(self, kind: SignalKind, **payload: str) -> None:
+        at_once(self.store.add_signal(self.session_id, NewSignal(kind=kind, payload={**payload})))
 
     def note(self, done: Committed) -> None:
         if done.view.task.status is TaskStatus.RUNNING:
@@ -204,6 +206,7 @@ class World:
         gone = {place for place in self.completed if rows[place].status is not StepStatus.COMPLETED}
         assert all(rows[place].rounds for place in gone), "a completed step is not completed any more"
         progress = PlanProgress.model_validate(found.state.current_plan)
+        self._check_begun(rows, failed=progress.failed_step is not None)
         wholes = [run for run in rows.values() if run.item == WHOLE]
         last = {one.id for one in self.plan.finally_steps}
         assert progress.open == sum(not run.over for run in wholes if run.step not in last)
@@ -220,6 +223,13 @@ class World:
             if run.phase in ("tasked", "spread") or run.attempt:
                 before = [rows[name.removesuffix("?"), WHOLE] for name in self._step(run).depends_on]
                 assert all(other.over or other.rounds for other in before), f"{run.step} began too early"
+
+    def _check_begun(self, rows: dict[tuple[str, int], StepRun], *, failed: bool) -> None:
+        last = {one.id for one in self.plan.finally_steps}
+        begun = {place for place, run in rows.items() if run.started_at is not None and run.step not in last}
+        if failed and self.begun is not None:
+            assert begun <= self.begun, "something began after the plan had failed"
+        self.begun = begun if failed else None
 
     def check_ended(self) -> None:
         found, rows = self.detail(), self.rows()
@@ -264,6 +274,25 @@ def test_a_plan_comes_to_its_end_whoever_dies_and_whatever_fails(plan: Plan, dat
     """Order respects dependencies, counts agree with the rows, and every step is terminal at the end."""
     world = World(plan)
     world.check()
+    _lives(world, data)
+    for again in range(2):
+        world.run_fairly()
+        if world.detail().state.status is SessionStatus.PAUSED:
+            world.signal(SignalKind.RESUME)
+            world.run_fairly()
+        world.check_ended()
+        if world.detail().state.status is not SessionStatus.FAILED:
+            return
+        name = data.draw(st.sampled_from([None, *(one.id for one in (*plan.steps, *plan.finally_steps))]))
+        world.signal(SignalKind.RETRY, **({} if name is None or again else {"from": name}))
+        if not again:
+            _lives(world, data)
+    world.run_fairly()
+    world.check_ended()
+    assert world.detail().state.status is SessionStatus.COMPLETED
+
+
+def _lives(world: World, data: st.DataObject) -> None:
     deaths = 0
     for _ in range(data.draw(st.integers(0, 40))):
         what = data.draw(
@@ -288,16 +317,6 @@ def test_a_plan_comes_to_its_end_whoever_dies_and_whatever_fails(plan: Plan, dat
                 error = StepError(error_type="tool_failed", message="boom")
                 world.act(place, error if what == "fail" else StepValueGot(value=as_text(place)))
         world.check()
-    world.run_fairly()
-    if world.detail().state.status is SessionStatus.PAUSED:
-        world.signal(SignalKind.RESUME)
-        world.run_fairly()
-    world.check_ended()
-    if world.detail().state.status is SessionStatus.FAILED:
-        world.signal(SignalKind.RETRY)
-        world.run_fairly()
-        world.check_ended()
-        assert world.detail().state.status is SessionStatus.COMPLETED
 
 
 def test_a_step_that_kills_its_workers_fails_and_the_others_go_on() -> None:
@@ -318,3 +337,21 @@ def test_a_step_that_kills_its_workers_fails_and_the_others_go_on() -> None:
     world.run_fairly()
     world.check_ended()
     assert world.detail().state.status is SessionStatus.COMPLETED
+
+
+def test_items_that_are_laid_after_the_plan_has_failed_do_not_begin() -> None:
+    """The step is being fanned out, two items at a time, when another one fails."""
+    wide, bad = Step(id="wide", tool="do", for_each=[1, 2, 3]), Step(id="bad", tool="do")
+    world = World(Plan(name="test", steps=(wide, bad)))
+    assert world.claim()
+    assert world.claim()
+    assert world.claim()
+    world.act(0, StepValueGot(value="two items are laid"))
+    world.act(0, StepValueGot(value="bad begins"))
+    world.act(1, StepError(error_type="tool_failed", message="boom"))
+    world.check()
+    world.run_fairly()
+    world.check_ended()
+    items = [run for (_, item), run in world.rows().items() if item != WHOLE]
+    assert [run.status for run in items] == [StepStatus.SKIPPED] * 3
+    assert world.rows()["wide", WHOLE].status is StepStatus.FAILED

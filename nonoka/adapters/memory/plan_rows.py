@@ -8,6 +8,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from nonoka.adapters.memory.rows import KeptPlan, SessionRows
+from nonoka.decisions.step_merge import current_runs
 from nonoka.records.base import JsonObject
 from nonoka.records.session import StepStatus
 from nonoka.records.step_run import (
@@ -119,7 +120,8 @@ def detail(rows: SessionRows) -> PlanDetail | None:
         return None
     number = PlanProgress.model_validate(rows.state.current_plan).number
     runs = sorted(
-        (run for run in rows.steps.values() if run.plan == number), key=lambda run: (run.place, run.item)
+        current_runs(run for run in rows.steps.values() if run.plan == number),
+        key=lambda run: (run.place, run.item),
     )
     return PlanDetail(
         plan=plan.definition.plan,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from nonoka.adapters.sqlite import plan_steps, plans, tasks
+from nonoka.decisions.step_merge import current_runs
 from nonoka.records.base import JsonObject
 from nonoka.records.session import SessionState, StepStatus
 from nonoka.records.step_run import (
@@ -118,7 +119,7 @@ def detail(db: sqlite3.Connection, session_id: str, progress: PlanProgress) -> P
         plan=plans.definition(db, session_id, progress.number, progress.digest).plan,
         inputs=plans.inputs(db, session_id, progress.number),
         outputs=plans.outputs(db, session_id, progress.number),
-        runs=tuple(run for run, _ in found),
+        runs=tuple(current_runs(run for run, _ in found)),
         results={
             run.step_id: value for run, value in found if run.status is StepStatus.COMPLETED and run.items is None
         },

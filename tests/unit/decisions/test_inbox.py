@@ -7,12 +7,14 @@ import pytest
 from nonoka.decisions.inbox import CANCELLED_RESULT, CUT_OFF_RESULT
 from nonoka.decisions.limits import exceeded
 from nonoka.decisions.recovery import hand_back
+from nonoka.decisions.rollback import refuse, reserve
 from nonoka.decisions.turn import (
     AdvanceCalls,
     CallModel,
     DrainSignals,
     FailRun,
     Failure,
+    ReserveWorkspace,
     advance_calls,
     attend,
     end_turn,
@@ -271,3 +273,21 @@ async def test_a_signal_without_use_ends_a_turn_without_asking_the_model() -> No
 
     assert view.state.status is SessionStatus.COMPLETED
     assert await session.contents() == ["hello", "done"]
+
+
+async def test_a_message_waits_for_a_rollback_that_was_asked_for_before_it() -> None:
+    """However often it is asked for: else the session went on with a rollback to do, and ended without a task."""
+    session = await OneSession.running()
+    await session.signalled(SignalKind.CANCEL)
+    await session.commit(attend)
+    await session.signalled(SignalKind.ROLLBACK, "and now?", SignalKind.ROLLBACK)
+    view = await session.claimed()
+
+    assert view.state.status is SessionStatus.CANCELLED
+    assert view.state.runtime_state.rollback is not None
+    assert next_action(view) == ReserveWorkspace()
+    await session.commit(reserve)
+    await session.commit(refuse, "there is none")
+    view = await session.claimed()
+    assert view.state.status is SessionStatus.RUNNING
+    assert (await session.contents())[-1] == "and now?"

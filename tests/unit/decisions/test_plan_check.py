@@ -86,6 +86,9 @@ def test_all_faults_are_told_at_once() -> None:
         (read("b", depends_on=("end",)), "steps[1].depends_on[0]", "finally"),
         (read("b", depends_on=("b",)), "steps[1]", "b -> b"),
         ({"id": "b", "prompt": "p", "output": {"type": "text"}}, "steps[1].output.type", 'type: is "text", not'),
+        (read("b", {"x": [float("inf")]}), "steps[1].args.path.x[0]", "no number in JSON"),
+        (read("b", 10**5000), "steps[1].args.path", "too many digits"),
+        ({"id": "b", "prompt": "\ud83d"}, "steps[1].prompt", "no UTF-8"),
         ({"id": "b", "prompt": "p", "output": {"$ref": "#/$defs/x"}}, "steps[1].output.$ref", "nowhere"),
     ],
 )

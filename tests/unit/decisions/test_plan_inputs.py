@@ -62,3 +62,21 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         "input 'ratio': is a string (\"x\"), where number is asked for",
         "input 'must': not given; say --input must=… (a string): a path",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ('any="\\ud83d"', "any"),
+        ("any=\udcff", "any"),
+        ("text=\udcff", "text"),
+        ("text=\0", "text"),
+        ("any=1e999", "any"),
+        ("ratio=-1e999", "ratio"),
+        ('any={"a": [1e999]}', "any"),
+    ],
+)
+def test_what_no_store_can_hold_is_refused(given: str, name: str) -> None:
+    with pytest.raises(PlanInvalid) as raised:
+        checked_inputs(DECLARED, {}, [given])
+    assert [error.startswith(f"input {name!r}: ") for error in raised.value.errors] == [True]

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 from nonoka.app import open_store
-from nonoka.decisions.plan_difference import difference
+from nonoka.decisions.plan_difference import changed_inputs, difference
 from nonoka.entrypoints.cli.failures import say
 from nonoka.entrypoints.cli.plan.options import PlanChoice
 from nonoka.entrypoints.cli.stores import must_exist
@@ -31,7 +31,8 @@ def edited_plan(settings: Settings, wanted: str, choice: PlanChoice) -> dict[str
     new = checked_plan(choice.file, settings.model_copy(update={"agent": detail.index.agent}))
     kept = {name: value for name, value in detail.plan.inputs.items() if name in new.inputs}
     inputs = checked_inputs(new.inputs, kept | choice.inputs(), choice.texts)
-    say(f"nonoka: the plan: {difference(detail.plan.plan, new).told()}")
+    differs = difference(detail.plan.plan, new, changed_inputs(detail.plan.inputs, inputs))
+    say(f"nonoka: the plan: {differs.told()}")
     return {"plan": new.model_dump_json(), "inputs": json.dumps(inputs, ensure_ascii=False)}
 
 

@@ -36,10 +36,10 @@ def command(*, settings: Settings, choice: Choice, here: bool) -> int:
     return take_up(settings, choice, SignalKind.RESUME, refuse_resume, here=here)
 
 
-def refuse_resume(session_id: str, status: SessionStatus, *, at_rest: bool) -> None:
+def refuse_resume(session_id: str, status: SessionStatus, *, at_rest: bool, plan: bool) -> None:
     """Raise UsageError for a session that has ended: there is nothing to resume."""
     if status in _ENDED and at_rest:
         raise UsageError(
             f"session {session_id} is {status.value}: there is nothing to resume; next: "
-            f"{next_steps(session_id, status)}"
+            f"{next_steps(session_id, status, plan=plan)}"
         )

@@ -48,7 +48,7 @@ def command(
     return take_up(settings, choice, SignalKind.RETRY, refuse_retry, here=here, payload=payload)
 
 
-def refuse_retry(session_id: str, status: SessionStatus, *, at_rest: bool) -> None:
+def refuse_retry(session_id: str, status: SessionStatus, *, at_rest: bool, plan: bool) -> None:
     """Raise UsageError, saying what is the case, for a session that has not failed."""
     if status is SessionStatus.FAILED and at_rest:
         return

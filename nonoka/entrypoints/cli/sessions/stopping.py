@@ -84,32 +84,33 @@ async def _stop_each(settings: Settings, wanted: Sequence[str], stop: Stop) -> i
 
 async def _stop(runner: Runner, wanted: str, stop: Stop) -> str:
     store = runner.ports.store
-    session_id = (await store.find_session(wanted)).session_id
+    index = await store.find_session(wanted)
+    session_id, plan = index.session_id, index.kind == "plan"
     before = await store.standing(session_id)
     if before.at_rest and before.status is stop.aim:
-        return f"{session_id} is {stop.aim.value} already; to go on: {next_steps(session_id, stop.aim)}"
-    _refuse_ended(session_id, before, stop)
+        return f"{session_id} is {stop.aim.value} already; next: {next_steps(session_id, stop.aim, plan=plan)}"
+    _refuse_ended(session_id, before, stop, plan=plan)
     if stop.aim is SessionStatus.PAUSED:
         await runner.pause_session(session_id, now=stop.at_once)
     else:
         await runner.cancel_session(session_id)
-    return _told(session_id, await runner.heed(session_id), stop)
+    return _told(session_id, await runner.heed(session_id), stop, plan=plan)
 
 
-def _refuse_ended(session_id: str, standing: Standing, stop: Stop) -> None:
+def _refuse_ended(session_id: str, standing: Standing, stop: Stop, *, plan: bool) -> None:
     if standing.at_rest and standing.status in TERMINAL:
         raise UsageError(
             f"session {session_id} is {standing.status.value} already: there is nothing to {stop.verb}; "
-            f"its next run: {next_steps(session_id, standing.status)}"
+            f"next: {next_steps(session_id, standing.status, plan=plan)}"
         )
 
 
-def _told(session_id: str, after: Standing, stop: Stop) -> str:
+def _told(session_id: str, after: Standing, stop: Stop, *, plan: bool) -> str:
     if after.at_rest and after.status is stop.aim:
-        return f"{stop.aim.value} {session_id}; to go on: {next_steps(session_id, stop.aim)}"
+        return f"{stop.aim.value} {session_id}; next: {next_steps(session_id, stop.aim, plan=plan)}"
     if after.at_rest and after.status in TERMINAL:
-        next_run = next_steps(session_id, after.status)
-        return f"{session_id} was faster: it is {after.status.value}; its next run: {next_run}"
+        then = next_steps(session_id, after.status, plan=plan)
+        return f"{session_id} was faster: it is {after.status.value}; next: {then}"
     when = "within 2 s" if stop.at_once else "after the call in flight"
     told = f"told {session_id} to {stop.verb}: its worker stops it {when}"
     sooner = "" if stop.at_once else f"; sooner: nonoka sessions pause {session_id} --now"

@@ -33,7 +33,7 @@ NOTHING: Payload = {}
 class Refuse(Protocol):
     """Raises UsageError where a session of this status can't be taken up so."""
 
-    def __call__(self, session_id: str, status: SessionStatus, *, at_rest: bool) -> None: ...
+    def __call__(self, session_id: str, status: SessionStatus, *, at_rest: bool, plan: bool) -> None: ...
 
 
 def take_up(
@@ -66,11 +66,12 @@ async def _signal_each(
 
 
 async def _signal(store: Store, wanted: str, kind: SignalKind, refuse: Refuse, payload: Payload) -> str:
-    session_id = (await store.find_session(wanted)).session_id
+    index = await store.find_session(wanted)
+    session_id = index.session_id
     before = await store.standing(session_id)
     if kind is SignalKind.RETRY and before.status is SessionStatus.FAILED and not before.at_rest:
         return f"{session_id} is being taken up again already; see: nonoka sessions watch {session_id}"
-    refuse(session_id, before.status, at_rest=before.at_rest)
+    refuse(session_id, before.status, at_rest=before.at_rest, plan=index.kind == "plan")
     await check_step(store, session_id, payload)
     await store.add_signal(session_id, NewSignal(kind=kind, payload=dict(payload)))
     return _told(session_id, before)
@@ -82,7 +83,7 @@ async def _here(settings: Settings, wanted: str, kind: SignalKind, refuse: Refus
         index = await store.find_session(wanted)
         before = await store.detail(index.session_id)
         standing = await store.standing(index.session_id)
-        refuse(index.session_id, standing.status, at_rest=standing.at_rest)
+        refuse(index.session_id, standing.status, at_rest=standing.at_rest, plan=index.kind == "plan")
         check_workable(runner, index)
         await check_step(store, index.session_id, payload)
         with Interrupts() as interrupts:

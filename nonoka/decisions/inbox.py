@@ -78,7 +78,8 @@ def drain_signals(draft: Draft) -> None:
             case SignalKind.ANSWER:
                 _answer(draft, signal)
             case SignalKind.RETRY:
-                _go_on(draft, SessionEvent.RETRY)
+                if not _asks(draft):
+                    _go_on(draft, SessionEvent.RETRY)
         draft.drain(signal)
     held_back = draft.state.status is SessionStatus.PAUSED or draft.runtime.rollback is not None
     if not draft.dangling and not held_back:

@@ -11,6 +11,7 @@ from nonoka.decisions.draft import Draft
 from nonoka.decisions.transitions import SessionEvent
 from nonoka.records.base import JsonObject
 from nonoka.records.event import EventType
+from nonoka.records.signal import SignalKind
 from nonoka.records.tool import CallResult, CallState, Effect, OnUncertain, SettledCall
 
 UNKNOWN_OUTCOME = CallResult(
@@ -115,7 +116,8 @@ def _pause_to_ask(draft: Draft, asked: list[CallState]) -> None:
     draft.move(SessionEvent.PAUSE)
     draft.stop_clock("paused", "needs_answer", message)
     draft.tell(EventType.SESSION_PAUSED, why="needs_answer")
-    draft.finish_task(next_turn=False)
+    # A pause holds messages back; whatever else has come meanwhile is read by a turn of its own.
+    draft.finish_task(next_turn=any(signal.kind is not SignalKind.MESSAGE for signal in draft.signals))
 
 
 def _listed(names: list[str]) -> str:

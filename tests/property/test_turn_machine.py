@@ -398,7 +398,9 @@ class Turns(RuleBasedStateMachine):
         if not hasattr(self, "store"):
             return
         self.run_fairly()
-        while self.detail().state.status is SessionStatus.PAUSED:
+        for _ in range(ENOUGH):
+            if self.detail().state.status is not SessionStatus.PAUSED:
+                break
             asked_about = [call.call_id for call in self.detail().calls if call.doubt == "ask"]
             for call_id in asked_about:
                 self.answer(call_id, "again")

@@ -6,7 +6,14 @@ import pytest
 
 from nonoka.decisions.recovery import UNKNOWN_OUTCOME, hand_back, release_lost, settle_and_retry
 from nonoka.decisions.retry import MAX_DEATHS
-from nonoka.decisions.turn import AdvanceCalls, CallModel, Failure, advance_calls, finish_call, next_action
+from nonoka.decisions.turn import (
+    AdvanceCalls,
+    CallModel,
+    Failure,
+    advance_calls,
+    finish_call,
+    next_action,
+)
 from nonoka.records.session import SessionStatus
 from nonoka.records.signal import SignalKind
 from nonoka.records.task import TaskStatus
@@ -194,3 +201,17 @@ async def test_an_attempt_that_broke_down_is_settled_and_waits() -> None:
     assert (view.task.status, view.task.retries) == (TaskStatus.READY, 1)
     assert view.task.not_before > session.clock.now_ms()
     assert [call.status for call in view.calls] == ["not_begun"]
+
+
+async def test_a_retry_or_resume_that_came_before_does_not_answer_what_a_person_is_asked() -> None:
+    """They are read, by a turn of their own, and the session waits on for the answer."""
+    session = await with_a_call_in_doubt(Effect.EXTERNAL, "ask")
+    await session.signalled(SignalKind.RETRY, SignalKind.RESUME)
+
+    view = await session.commit(release_lost)
+
+    assert view.state.status is SessionStatus.PAUSED
+    view = await session.claimed()
+    assert view.state.status is SessionStatus.PAUSED
+    assert (await session.detail()).signals == ()
+    assert (await session.store.standing(session.session_id)).at_rest

@@ -138,6 +138,11 @@ def hang_up() -> Reply:
     return Reply(silent="drop")
 
 
+class _Listening(ThreadingHTTPServer):
+    #: many sessions may ask at the same moment; with the default of 5 some would find nobody listening
+    request_queue_size = 128
+
+
 class OpenAIServer:
     """The server; ``url`` is a base URL, ``requests`` what has come in so far."""
 
@@ -155,7 +160,7 @@ class OpenAIServer:
         class Handler(_Handler):
             owner = server
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = _Listening(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = False  # so that closing waits for them
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,17 @@ def test_a_session_that_was_taken_up_says_so_until_a_worker_has_it(
     assert f"{status}; a {verb} in its inbox waits for a worker\n" in page
     assert f"{status}, taken up" in nonoka("sessions", "list").stdout
     assert nonoka.show(session_id)["status"] == status
+
+
+def test_a_ctrl_c_while_the_process_ends_changes_nothing_of_its_status() -> None:
+    """What it had to say is said; Python itself has nothing left that could be interrupted."""
+    program = (
+        "import os, signal, sys; from nonoka.entrypoints.cli.main import main\n"
+        "status = main(); os.kill(os.getpid(), signal.SIGINT); sys.exit(status)"
+    )
+    command = [sys.executable, "-c", program, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.05, 0.3, 1.5])

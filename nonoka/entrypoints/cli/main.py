@@ -6,6 +6,7 @@ Imports neither pydantic nor asyncio, so that ``nonoka --version`` and a wrong o
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import click
@@ -66,6 +67,8 @@ def main() -> int:
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  the edge: nothing gets past it but an exit status
         status = exit_status_of(error, invocation)
+    # All is said and the status is known: while it ends, Python would let a Ctrl-C kill the process instead.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     let_go_of_stdout()
     return status if isinstance(status, int) else 0
 
